@@ -1,0 +1,154 @@
+/*
+ * The capture file: the numbers of docs/format.md, which is the specification. No code.
+ */
+#ifndef MEMTRACK_FORMAT_H
+#define MEMTRACK_FORMAT_H
+
+#include <stdint.h>
+
+enum {
+    FORMAT_MAJOR = 1,
+    FORMAT_MINOR = 0,
+};
+
+#define SUPERBLOCK_MAGIC "\x89MTK\r\n\x1a\n"
+#define TRAILER_MAGIC    "MTKEND\r\n"
+
+enum {
+    SUPERBLOCK_BYTES = 64, /* as written by this version */
+    SUPERBLOCK_MAX_BYTES = 4096,
+    SECTION_ALIGN_BYTES = 8,
+    SECTION_HEADER_BYTES = 56,       /* as written by this version */
+    SECTION_HEADER_MAX_BYTES = 4096, /* of any version */
+    SECTION_MAX_RAW_BYTES =
+        1 << 24, /* of a payload, so that a reader knows what to make room for */
+    DIRECTORY_ENTRY_BYTES = 24,
+    TRAILER_BYTES = 32,
+};
+
+/* Readers skip the types they do not know. */
+enum section_type {
+    SECTION_EVENTS = 1,
+    SECTION_RECORDS = 2,
+    SECTION_DIRECTORY = 3,
+};
+
+/* A reader that does not know a flag below MAY_IGNORE must not use the payload. */
+enum section_flag {
+    SECTION_LZ4 = 1u << 0,
+    SECTION_MAY_IGNORE = 1u << 4,
+};
+
+enum section_coder {
+    CODER_NONE = 0,
+    CODER_FIXED = 1, /* 16 bytes a record: docs/format.md section 3 */
+};
+
+/* Kinds in a RECORDS section. */
+enum record_kind {
+    RECORD_SESSION = 1,
+    RECORD_PROCESS = 2,
+    RECORD_THREAD = 3,
+    RECORD_CODE = 4,
+    RECORD_NODES = 5,
+    RECORD_STACKS = 6,
+    RECORD_TICKS = 7,
+    RECORD_RSS = 8,
+    RECORD_BOUND = 9,
+    RECORD_SUMMARY = 10,
+};
+
+enum session_field {
+    SESSION_VERSION = 1,
+    SESSION_HOST = 2,
+    SESSION_MACHINE = 3,
+    SESSION_PAGE_BYTES = 4,
+    SESSION_TICK_PERIOD_US = 5,
+    SESSION_REALTIME_NS = 6,
+    SESSION_MONOTONIC_NS = 7,
+    SESSION_BOOTTIME_NS = 8,
+    SESSION_OPTIONS = 9,
+    SESSION_ARGUMENT = 10,
+    SESSION_DIRECTORY = 11,
+};
+
+enum process_field {
+    PROCESS_NUMBER = 1,
+    PROCESS_PID = 2,
+    PROCESS_INNER_PID = 3,
+    PROCESS_PARENT = 4,
+    PROCESS_HOW = 5,
+    PROCESS_FIRST_SEGMENT = 6,
+    PROCESS_STARTED_NS = 7,
+    PROCESS_ENDED_NS = 8,
+    PROCESS_END = 9, /* enum process_end */
+    PROCESS_END_CODE = 10,
+    PROCESS_ARGUMENT = 11,
+    PROCESS_EXECUTABLE = 12,
+    PROCESS_PYTHON_VERSION = 13,
+    PROCESS_FREE_THREADED = 14,
+    PROCESS_TRACKED = 15,
+    PROCESS_COUNTER = 32, /* + enum pool_counter */
+};
+
+enum process_end {
+    END_CODE = 1,
+    END_SIGNAL = 2,
+    END_EXEC = 3,
+    END_UNKNOWN = 4,
+};
+
+enum thread_field {
+    THREAD_STREAM = 1,
+    THREAD_PROCESS = 2,
+    THREAD_TID = 3,
+    THREAD_NAME = 4,
+    THREAD_LOST = 5,
+    THREAD_REPAIRED = 6,
+    THREAD_MAIN = 7,
+};
+
+enum summary_field {
+    SUMMARY_CPU_NS = 1,
+    SUMMARY_ENDED_NS = 2,
+    SUMMARY_EVENTS = 3,
+    SUMMARY_SLOTS = 4,
+    SUMMARY_LOST = 5,
+    SUMMARY_HOLES = 6,
+    SUMMARY_FAULTS = 7,
+    SUMMARY_RAW_BYTES = 8,
+    SUMMARY_RSS_BYTES = 9,
+    SUMMARY_REASON = 10,
+};
+
+/* EVENTS, coder 1. */
+enum event_op {
+    EVENT_ALLOC = 1,
+    EVENT_FREE = 2,
+    EVENT_MAP = 3,
+    EVENT_UNMAP = 4,
+    EVENT_PROTECT = 5,
+    EVENT_UNDO = 6,
+    EVENT_FAIL = 7,
+    EVENT_SYNC = 8,
+    EVENT_NOTE = 9,
+    EVENT_WIDE = 15,
+};
+
+enum note_kind {
+    NOTE_LOST = 1,
+    NOTE_LIFE = 2,
+    NOTE_CLOCK = 3,
+};
+
+enum {
+    EVENT_BYTES = 16,
+    EVENT_DOMAIN_SHIFT = 57,
+    EVENT_OP_SHIFT = 60,
+    EVENT_STACK_SHIFT = 32,     /* in w1 */
+    EVENT_ALLOCATOR_SHIFT = 32, /* in w1 of UNMAP, UNDO; PROTECT: the class */
+};
+#define EVENT_ADDRESS_MASK ((UINT64_C(1) << 57) - 1)
+#define EVENT_DOMAIN_MASK  UINT64_C(7)
+
+#endif

@@ -1,0 +1,70 @@
+/*
+ * Memory, clock and futex for code inside the target. Nothing here changes errno or allocates
+ * through libc.
+ */
+#include "base/syscalls.h"
+
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18 /* linux 4.14, asm-generic/mman-common.h */
+#endif
+
+static bool wipe_on_fork(long address, size_t size_bytes)
+{
+    return !sys_failed(
+        sys_call(SYS_madvise, address, (long)size_bytes, MADV_WIPEONFORK, 0, 0, 0));
+}
+
+void *sys_map_wiped(size_t size_bytes)
+{
+    long address = sys_call(SYS_mmap, 0, (long)size_bytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (sys_failed(address))
+        return NULL;
+    if (!wipe_on_fork(address, size_bytes)) {
+        sys_unmap((void *)address, size_bytes);
+        return NULL;
+    }
+    return (void *)address;
+}
+
+void sys_unmap(void *memory, size_t size_bytes)
+{
+    sys_call(SYS_munmap, (long)memory, (long)size_bytes, 0, 0, 0, 0);
+}
+
+void *sys_remap_wiped(void *memory, size_t old_bytes, size_t new_bytes)
+{
+    /* The mapping keeps its advice when it grows (linux mm/mremap.c copies vm_flags). */
+    long address = sys_call(SYS_mremap, (long)memory, (long)old_bytes, (long)new_bytes,
+                            MREMAP_MAYMOVE, 0, 0);
+
+    return sys_failed(address) ? NULL : (void *)address;
+}
+
+uint64_t sys_now_ns(void)
+{
+    struct timespec now = {0};
+
+    sys_call(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&now, 0, 0, 0, 0);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+void sys_futex_wait(uint32_t *word, uint32_t value, uint64_t timeout_ns)
+{
+    struct timespec timeout = {
+        .tv_sec = (time_t)(timeout_ns / UINT64_C(1000000000)),
+        .tv_nsec = (long)(timeout_ns % UINT64_C(1000000000)),
+    };
+
+    sys_call(SYS_futex, (long)word, FUTEX_WAIT, (long)value, (long)&timeout, 0, 0);
+}
+
+void sys_futex_wake(uint32_t *word, int count)
+{
+    sys_call(SYS_futex, (long)word, FUTEX_WAKE, count, 0, 0, 0);
+}

@@ -1,0 +1,87 @@
+/*
+ * System calls from inside the target, made directly.
+ *
+ * mmap, munmap and their relatives are names that we interpose: through libc we would record our
+ * own memory as the program's. errno belongs to the program: these functions leave it alone and
+ * return the kernel's negative number instead.
+ */
+#ifndef BASE_SYSCALLS_H
+#define BASE_SYSCALLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+
+/*
+ * Make a system call of up to six arguments.
+ * Returns what the kernel returned: -1 to -4095 is a negative errno.
+ * Context: hot path.
+ */
+static inline long sys_call(long number, long a, long b, long c, long d, long e, long f)
+{
+#if defined(__x86_64__)
+    register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = e;
+    register long r9 __asm__("r9") = f;
+    long result;
+
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    return result;
+#elif defined(__aarch64__)
+    register long x8 __asm__("x8") = number;
+    register long x0 __asm__("x0") = a;
+    register long x1 __asm__("x1") = b;
+    register long x2 __asm__("x2") = c;
+    register long x3 __asm__("x3") = d;
+    register long x4 __asm__("x4") = e;
+    register long x5 __asm__("x5") = f;
+
+    __asm__ volatile("svc 0"
+                     : "+r"(x0)
+                     : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+                     : "memory");
+    return x0;
+#else
+#error "memtrack runs on x86_64 and aarch64"
+#endif
+}
+
+/* Returns true when a result of sys_call() is an error. Context: hot path. */
+static inline bool sys_failed(long result)
+{
+    return (unsigned long)result > -4096UL;
+}
+
+/*
+ * Map zeroed private memory that a forked child finds zeroed again (MADV_WIPEONFORK).
+ * size_bytes: rounded up to pages by the kernel. Pages cost memory only once touched.
+ * Returns NULL when refused. Context: hot path.
+ */
+void *sys_map_wiped(size_t size_bytes);
+
+/* Give such memory back. Context: hot path. */
+void sys_unmap(void *memory, size_t size_bytes);
+
+/*
+ * Make such memory larger, at another address perhaps; the new part is zeroed and wiped on fork.
+ * Returns NULL when refused: the old one stays. Context: hot path.
+ */
+void *sys_remap_wiped(void *memory, size_t old_bytes, size_t new_bytes);
+
+/* Return CLOCK_MONOTONIC in ns. Context: hot path (a system call: slow paths only). */
+uint64_t sys_now_ns(void);
+
+/*
+ * Wait on a futex shared between processes, at most timeout_ns. Wakes early are allowed.
+ * Context: hot path (slow paths only).
+ */
+void sys_futex_wait(uint32_t *word, uint32_t value, uint64_t timeout_ns);
+
+/* Wake up to count waiters of a shared futex. Context: hot path (slow paths only). */
+void sys_futex_wake(uint32_t *word, int count);
+
+#endif

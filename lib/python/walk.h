@@ -1,0 +1,82 @@
+/*
+ * The Python stack of the calling thread, as a change since the last time.
+ *
+ * Runs in the program's threads, inside their malloc. The thread stands still there, so its own
+ * chain of frames does too: no GIL is needed and nothing of Python's is called but
+ * PyGILState_GetThisThreadState(). Each thread keeps the chain that it walked last; a walk compares
+ * it from the top and gives back only what changed. docs/architecture.md: "Stacks".
+ *
+ * Names of code objects that have not been seen are announced through the announcer before a frame
+ * that uses them is given back.
+ */
+#ifndef PYTHON_WALK_H
+#define PYTHON_WALK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * How a name goes out. write() gets one whole blob (protocol.h: enum blob_kind) and returns false
+ * when it could not be recorded. bytes: valid during the call.
+ */
+struct python_announcer {
+    bool (*write)(void *owner, unsigned blob_kind, const uint8_t *bytes, size_t count_bytes);
+    void *owner;
+};
+
+/* One thread's. All zero is its beginning (a wiped context is one); lives in wiped memory. */
+struct python_walk {
+    struct python_walk_frame *frames; /* the chain walked last, root first */
+    uint32_t depth;                   /* frames of it, boundaries included */
+    uint32_t shown_depth;             /* frames of it that were given out */
+    uint32_t capacity;
+    uint32_t generation;
+    void *thread_state;
+    uint64_t *pushed; /* room for capacity frames */
+};
+
+/* What changed: take pop frames off the chain, then put push frames on, outermost first. */
+struct python_delta {
+    uint32_t pop; /* DELTA_POP_ALL: all of them */
+    uint32_t push;
+    const uint64_t *pushed; /* protocol.h frames; valid until the next walk of this thread */
+};
+
+/* True once an interpreter of known layout has been found: else there is nothing to walk. */
+extern bool python_is_ready;
+
+/*
+ * Look for an interpreter among the loaded libraries, once it is there. Cheap when there is none.
+ * Safe to repeat; the first success stays.
+ * Context: start-up, or any thread outside the loader's lock.
+ */
+void python_find_runtime(void);
+
+/*
+ * Walk, and compare with the last walk.
+ * Returns false when the stack is what it was: *ret_delta is untouched.
+ * A thread that Python does not know, or a finalising interpreter, has the empty stack.
+ * Context: hot path.
+ */
+bool python_walk_update(struct python_walk *walk, const struct python_announcer *announcer,
+                        struct python_delta *ret_delta);
+
+/*
+ * Forget the chain: the next update starts from the empty one (its pop is 0: the caller records
+ * DELTA_POP_ALL itself).
+ * Context: hot path.
+ */
+void python_walk_forget(struct python_walk *walk);
+
+/*
+ * Announce which interpreter this is (BLOB_PYTHON), if there is one.
+ * Context: hot path.
+ */
+bool python_announce_runtime(const struct python_announcer *announcer);
+
+/* Walks given up and names lost so far in this process. Context: any thread. */
+uint64_t python_walks_failed(void);
+uint64_t python_names_lost(void);
+
+#endif

@@ -1,0 +1,169 @@
+/*
+ * A capture, opened: every section checked, the names and tables in memory, the events not yet.
+ *
+ * Runs in the tools. What holds: after capture_open() every id in every table is within its table
+ * (0 or smaller than the count), so users need not check again; every payload's checksum is right.
+ * A damaged or unfinished capture opens too: state, damage and bounds say what is missing.
+ */
+#ifndef CAPTURE_CAPTURE_H
+#define CAPTURE_CAPTURE_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum capture_state {
+    CAPTURE_CLEAN = 0,
+    CAPTURE_RUNNING = 1,
+    CAPTURE_TRUNCATED = 2,
+};
+
+struct capture_text {
+    const char *text; /* NUL-terminated, the capture's; "" when absent, never NULL */
+    uint32_t length_bytes;
+};
+
+struct capture_session {
+    const char *version, *host, *machine, *directory;
+    uint64_t page_bytes, tick_period_us, options;
+    uint64_t realtime_ns, monotonic_ns, boottime_ns;
+    const char *const *arguments; /* NULL-terminated; what the user asked to run */
+    uint32_t argument_count;
+    uint8_t uuid[16];
+};
+
+struct capture_process {
+    uint32_t number; /* 1, 2, ...; not an index */
+    uint32_t pid;    /* as the collector saw it */
+    uint32_t inner_pid;
+    uint32_t parent_number;
+    uint8_t how; /* enum pool_process_how */
+    uint8_t end; /* enum process_end; 0: not known to have ended */
+    bool is_tracked, is_free_threaded;
+    int64_t end_code;
+    uint64_t first_segment;
+    uint64_t started_ns, ended_ns; /* since the session's start; ended_ns 0: has not */
+    const char *const *arguments;  /* NULL-terminated */
+    uint32_t argument_count;
+    const char *executable, *python_version; /* "" when unknown, not Python */
+    uint64_t counters[16];                   /* enum pool_counter */
+    uint64_t bound_segment; /* events in greater segments are not to be used; UINT64_MAX: all are */
+};
+
+struct capture_thread {
+    uint32_t stream;        /* 1, 2, ... */
+    uint32_t process_index; /* in capture.processes */
+    uint32_t tid;
+    bool is_main;
+    const char *name; /* "" when none */
+    uint64_t lost, repaired;
+};
+
+struct capture_code {
+    struct capture_text file, name;
+    const uint8_t *line_table; /* the capture's */
+    uint32_t line_table_bytes;
+    int32_t first_line;
+    uint8_t line_table_kind; /* enum line_table */
+    uint8_t flags;           /* enum code_flag */
+};
+
+struct capture_node {
+    uint32_t parent; /* 0: root */
+    uint32_t code;   /* 0: special frame, offset is enum frame_special */
+    int32_t offset;  /* of the instruction, bytes */
+    bool is_entry;
+};
+
+struct capture_stack {
+    uint32_t python_node, native_node; /* 0: none */
+    uint8_t allocator;                 /* enum allocator */
+    uint8_t map_class;                 /* enum map_class */
+};
+
+struct capture_tick {
+    uint32_t tick;
+    uint64_t time_ns;
+};
+
+struct capture_rss {
+    uint32_t process_index;
+    uint64_t time_ns, resident_bytes, huge_bytes;
+};
+
+struct capture_summary {
+    bool is_present;
+    uint64_t cpu_ns, ended_ns, events, slots, lost, holes, faults, raw_bytes, rss_bytes;
+    const char *reason; /* "" : ended as it should */
+};
+
+/* Where the first wrong byte is, and what to say about it. */
+struct capture_damage {
+    bool is_damaged;
+    uint64_t offset;
+    struct error error;
+};
+
+struct capture_section_entry;
+
+/* All tables are indexed from 0; entry 0 of codes, nodes and stacks stands for "none". */
+struct capture {
+    const char *file; /* its name, as given */
+    uint64_t file_bytes;
+    enum capture_state state;
+    struct capture_damage damage;
+    struct capture_session session;
+    struct capture_process *processes;
+    uint32_t process_count;
+    struct capture_thread *threads; /* index = stream - 1 */
+    uint32_t thread_count;
+    struct capture_code *codes;
+    uint32_t code_count;
+    struct capture_node *nodes;
+    uint32_t node_count;
+    struct capture_stack *stacks;
+    uint32_t stack_count;
+    struct capture_tick *ticks; /* rising */
+    uint32_t tick_count;
+    struct capture_rss *rss; /* in file order */
+    uint32_t rss_count;
+    struct capture_summary summary;
+    uint64_t event_payload_bytes; /* EVENTS sections as they stand in the file */
+    uint64_t event_record_count;  /* with SYNC and notes */
+    uint64_t ended_ns;            /* last instant known */
+    /* The reader's own. */
+    const uint8_t *bytes;
+    struct capture_section_entry *sections; /* EVENTS sections in file order */
+    uint32_t section_count;
+    void *memory;
+};
+
+/*
+ * Called now and then while something long runs. done, total: in the same unit.
+ * Returns false to give up.
+ */
+typedef bool capture_progress(void *user, uint64_t done, uint64_t total);
+
+/*
+ * Open a capture and load its tables.
+ * path: a regular file. progress: may be NULL.
+ * Returns NULL when nothing can be read at all (not there, no permission, not a capture, of an
+ * unknown major version, damaged before the first record); err says which. A capture that can be
+ * read in part is returned, with damage set.
+ * Context: tool.
+ */
+struct capture *capture_open(const char *path, capture_progress *progress, void *user,
+                             struct error *err);
+
+/* Give all of it back; NULL is allowed. Context: tool. */
+void capture_close(struct capture *capture);
+
+/* Return the time of a tick, as near as is known: that of the last listed tick <= it. */
+uint64_t capture_tick_time_ns(const struct capture *capture, uint32_t tick);
+
+/* Return the index of a process by its number, or UINT32_MAX. */
+uint32_t capture_process_index(const struct capture *capture, uint32_t number);
+
+#endif

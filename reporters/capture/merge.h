@@ -1,0 +1,52 @@
+/*
+ * The events of a capture in their true order: all processes, all threads, one after the other.
+ *
+ * Runs in the tools. Memory: one unpacked section a stream. The order is that of docs/format.md
+ * section 3; what comes out has been checked against the capture's tables.
+ */
+#ifndef CAPTURE_MERGE_H
+#define CAPTURE_MERGE_H
+
+#include "capture/capture.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct event {
+    uint8_t op;        /* enum event_op: ALLOC FREE MAP UNMAP PROTECT UNDO FAIL NOTE */
+    uint8_t domain;    /* enum domain */
+    uint8_t allocator; /* FREE, UNMAP, UNDO: the releasing entry; ALLOC, MAP, FAIL: 0, see stack */
+    uint8_t map_class; /* PROTECT: the new class */
+    uint16_t note;     /* NOTE: enum note_kind */
+    uint16_t life;     /* NOTE_LIFE: enum life */
+    uint32_t process_index;
+    uint32_t stream; /* index in capture.threads = stream - 1 */
+    uint32_t tick;   /* of the process, never falling */
+    uint32_t stack;  /* ALLOC, MAP, FAIL: index in capture.stacks */
+    uint64_t segment;
+    uint64_t address;
+    uint64_t bytes; /* NOTE: w1 */
+};
+
+struct capture_merge;
+
+/*
+ * Begin at the first event.
+ * Context: tool.
+ */
+struct capture_merge *capture_merge_open(const struct capture *capture);
+
+/*
+ * Get the next events, up to count of them.
+ * ret_events: the caller's, room for count.
+ * Returns how many; 0 at the end, or when the content of a section is wrong though its checksum is
+ * right (a forged capture): then ret_damage is set, and what came before holds.
+ * Context: tool.
+ */
+uint32_t capture_merge_next(struct capture_merge *merge, struct event *ret_events, uint32_t count,
+                            struct capture_damage *ret_damage);
+
+/* Give it back; NULL is allowed. Context: tool. */
+void capture_merge_close(struct capture_merge *merge);
+
+#endif

@@ -1,0 +1,55 @@
+/*
+ * Writing a capture: the one writer there is, the collector's; tests write captures with it too.
+ *
+ * Not thread-safe: one thread writes. A failed write (full disk) is kept: everything after it is
+ * refused, what stands in the file stays valid.
+ */
+#ifndef CAPTURE_WRITER_H
+#define CAPTURE_WRITER_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct capture_writer;
+
+/* A payload to be written; the fields mean what they mean in the section header. */
+struct writer_section {
+    uint8_t type;  /* enum section_type */
+    uint8_t coder; /* enum section_coder */
+    uint32_t process, stream, record_count;
+    uint64_t first_segment;
+    const void *payload; /* not packed; the caller's */
+    uint32_t payload_bytes;
+};
+
+/*
+ * Make the file, lock it and write the superblock. It is a new inode: an existing file of the name
+ * is replaced (by rename) only when may_overwrite, so a capture in progress is never cut.
+ * Returns NULL with err, which names the file and the way out.
+ * Context: tool.
+ */
+struct capture_writer *capture_writer_open(const char *path, bool may_overwrite,
+                                           const uint8_t uuid[16], uint64_t realtime_ns,
+                                           struct error *err);
+
+/*
+ * Append a section, packed with LZ4 when that is smaller.
+ * Returns false when this or an earlier write failed; err says why.
+ * Context: tool.
+ */
+bool capture_writer_section(struct capture_writer *writer, const struct writer_section *section,
+                            struct error *err);
+
+/* Bytes in the file so far. */
+uint64_t capture_writer_bytes(const struct capture_writer *writer);
+
+/*
+ * Write directory and trailer, unlock, close, free. After a failed write it only closes.
+ * Returns false when the capture is not clean.
+ */
+bool capture_writer_close(struct capture_writer *writer, struct error *err);
+
+#endif

@@ -1,0 +1,40 @@
+/*
+ * The collector: drains the rings of a session into its capture, until all its processes are gone.
+ *
+ * A process of its own (`memtrack collect`), started by `run`. It speaks with its starter over a
+ * SOCK_SEQPACKET socketpair, one message a line of text:
+ *   collector -> starter   ready                        the pool is there, targets may come
+ *                          error TEXT                   it could not start; it ends
+ *                          finished TEXT                the capture is complete; TEXT for people, may be empty
+ *                          running COUNT                after `ended`: so many tracked processes live on
+ *   starter -> collector   pid NUMBER                   the program's pid
+ *                          ended                        the program has ended (or was never started)
+ * The starter's end of file counts as `ended`.
+ */
+#ifndef COLLECT_COLLECT_H
+#define COLLECT_COLLECT_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct collect_options {
+    const char *output;      /* the capture, as an absolute path */
+    bool may_overwrite;
+    uint64_t pool_options;   /* enum pool_option */
+    uint8_t uuid[16], token[16];
+    int starter_fd;          /* the socketpair's end; -1: none */
+    uint32_t argument_count; /* what the user asked to run: for the SESSION record */
+    char *const *arguments;
+    const char *directory;
+};
+
+/*
+ * Collect until the session is over. Blocks terminal signals, makes its own session.
+ * Returns true when the capture is clean.
+ * Context: tool.
+ */
+bool collect_run(const struct collect_options *options, struct error *err);
+
+#endif

@@ -1,0 +1,127 @@
+/*
+ * The one model of a capture: what was live when, by which stack, in which thread.
+ *
+ * Built in one pass over the events. Memory is O(live blocks + stacks), never O(events). A row is
+ * one (stack, thread) pair; everything the reports show is a sum over rows. The peak is exact: each
+ * row knows its live bytes at the instant of the highest total.
+ *
+ * Heap is what counts as heap (docs/format.md section 4): blocks, anonymous and shared maps, brk.
+ * Reserved, file and arena maps are counted apart. What a forked child inherited is not counted
+ * again: its heap is what it allocated itself.
+ */
+#ifndef PROFILE_PROFILE_H
+#define PROFILE_PROFILE_H
+
+#include "capture/capture.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct profile_cost {
+    uint64_t bytes;
+    uint64_t allocations;
+};
+
+/* Which numbers of a row a report shows. */
+enum profile_view {
+    VIEW_PEAK = 0,      /* live at the peak of the heap */
+    VIEW_LEAKS = 1,     /* live at the end */
+    VIEW_ALLOCATED = 2, /* all that was ever allocated */
+    VIEW_TEMPORARY = 3, /* released with at most so many allocations of its thread in between */
+    VIEW_COUNT = 4,
+};
+
+struct profile_row {
+    uint32_t stack;  /* index in capture.stacks */
+    uint32_t stream; /* thread: index in capture.threads + 1 */
+    struct profile_cost costs[VIEW_COUNT];
+};
+
+/* One instant of the timeline: the highest moment of the heap in its bucket. */
+struct profile_sample {
+    uint64_t time_ns;
+    uint64_t heap_bytes;
+    uint64_t heap_blocks;
+    uint64_t rss_bytes; /* all processes; 0 before the first sample */
+};
+
+/*
+ * Blocks of one row allocated in one bucket and released in another (or the same, when they were
+ * live at its sample's instant). Sorted by row, then from_bucket, then to_bucket.
+ */
+struct profile_interval {
+    uint32_t row;
+    uint32_t from_bucket; /* first bucket whose sample shows them */
+    uint32_t to_bucket;   /* first bucket whose sample does not; bucket_count: never released */
+    uint64_t bytes;
+    uint64_t allocations;
+};
+
+struct profile_totals {
+    uint64_t allocations, frees, allocated_bytes;
+    uint64_t peak_bytes, peak_allocations, peak_time_ns;
+    uint64_t leaked_bytes, leaked_allocations;
+    uint64_t temporary_allocations;
+    uint64_t peak_rss_bytes;
+    uint64_t reserved_peak_bytes, mapped_file_peak_bytes;
+    uint64_t unknown_frees, order_violations, lost_events, failed_allocations;
+};
+
+struct profile_allocator {
+    uint8_t allocator; /* enum allocator */
+    uint64_t allocations, allocated_bytes, peak_bytes;
+};
+
+/* By process and by thread; indexed as in the capture. */
+struct profile_owner {
+    uint64_t allocations, frees, allocated_bytes, peak_bytes;
+    uint64_t peak_rss_bytes; /* processes only */
+};
+
+enum {
+    PROFILE_SIZE_CLASSES = 65, /* class i: sizes of i bits; 0 is size 0 */
+    PROFILE_LIFETIMES = 6,     /* < 1 ms, < 10 ms, < 100 ms, < 1 s, longer, to the end */
+    PROFILE_BUCKETS = 2048,
+};
+
+struct profile {
+    const struct capture *capture; /* the owner's */
+    struct profile_row *rows;
+    uint32_t row_count;
+    struct profile_totals totals;
+    struct profile_allocator *allocators; /* those that occur, by number */
+    uint32_t allocator_count;
+    struct profile_owner *processes; /* capture.process_count */
+    struct profile_owner *threads;   /* capture.thread_count */
+    uint64_t size_allocations[PROFILE_SIZE_CLASSES], size_bytes[PROFILE_SIZE_CLASSES];
+    uint64_t lifetimes[PROFILE_LIFETIMES];
+    struct profile_sample *samples; /* one a bucket, in time order */
+    uint32_t sample_count;          /* at most PROFILE_BUCKETS */
+    uint32_t peak_sample;           /* the one that stands at the peak */
+    struct profile_interval *intervals; /* NULL unless asked for */
+    uint64_t interval_count;
+    uint64_t end_ns;
+    struct capture_damage damage; /* of the events; the capture's own is in the capture */
+};
+
+struct profile_options {
+    bool has_intervals;
+    uint64_t temporary_threshold; /* allocations of the thread in between: memray's N, 1 */
+    uint32_t process_number;      /* only this process; 0: all */
+    uint32_t tid;                 /* only threads of this id; 0: all */
+    capture_progress *progress;   /* may be NULL */
+    void *progress_user;
+};
+
+/*
+ * Read all events and build the model.
+ * capture: stays the caller's and must outlive the profile.
+ * Returns NULL only when progress gave up. Damage found on the way is in profile->damage.
+ * Context: tool.
+ */
+struct profile *profile_build(const struct capture *capture, const struct profile_options *options);
+
+/* Give it back; NULL is allowed. Context: tool. */
+void profile_destroy(struct profile *profile);
+
+#endif

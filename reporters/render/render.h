@@ -1,0 +1,62 @@
+/*
+ * The reports: one file a format, one row in the table each (render_reports in render.c).
+ */
+#ifndef RENDER_RENDER_H
+#define RENDER_RENDER_H
+
+#include "base/error.h"
+#include "capture/capture.h"
+#include "profile/profile.h"
+#include "symbol/frames.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum render_sort {
+    SORT_TOTAL = 0,
+    SORT_OWN = 1,
+    SORT_COUNT = 2,
+    SORT_NAME = 3,
+};
+
+/* What the user asked for; strings are the caller's. */
+struct render_options {
+    enum profile_view view;
+    enum render_sort sort;
+    uint64_t temporary_threshold;
+    uint32_t rows;                    /* 0: all */
+    uint64_t threshold_parts_per_million; /* tree: smaller nodes are folded */
+    uint32_t process_number;          /* 0: all */
+    uint32_t tid;                     /* 0: all */
+    uint32_t width_columns;           /* of the text; never 0 */
+    bool is_json, has_color, is_ascii, shows_runtime, is_inverted;
+    bool has_source;                  /* page: source lines go in */
+};
+
+struct render_input {
+    const struct capture *capture;
+    const struct profile *profile; /* NULL for reports that need none (info, dump) */
+    struct frames *frames;
+    const struct render_options *options;
+};
+
+/* Write a report. Returns false with err when it could not be written. Context: tool. */
+typedef bool render_function(const struct render_input *input, FILE *out, struct error *err);
+
+struct render_report {
+    const char *name;     /* the command's */
+    render_function *run;
+    bool needs_profile;
+    bool needs_intervals; /* of the profile */
+    bool is_page;         /* writes a file of its own by default, not to stdout */
+    const char *suffix;   /* page: of the default output's name, ".html" */
+};
+
+/* Find a report by the command's name; NULL when there is none. */
+const struct render_report *render_find(const char *name);
+
+render_function render_summary, render_table, render_tree, render_stats, render_dump, render_info,
+    render_flamegraph;
+
+#endif

@@ -1,0 +1,58 @@
+/*
+ * Frames with names: each node of the capture's tries resolved to function, file and line, once.
+ *
+ * Frames with equal function, file, line and kind are one frame, whatever code object or
+ * instruction they came from; so reports add them up.
+ */
+#ifndef SYMBOL_FRAMES_H
+#define SYMBOL_FRAMES_H
+
+#include "capture/capture.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum frame_kind {
+    FRAME_PYTHON = 0,
+    FRAME_NATIVE = 1,
+    FRAME_INLINED = 2,
+    FRAME_SPECIAL = 3, /* [signal handler], [truncated], ... */
+};
+
+struct frame {
+    const char *function; /* qualified name; never NULL */
+    const char *file;     /* "" when there is none */
+    const char *module;   /* NULL when there is none */
+    uint32_t line;        /* 0: none */
+    uint32_t column;      /* of the first node seen, 1-based; 0: none */
+    uint32_t first_line;  /* of the function */
+    uint8_t kind;         /* enum frame_kind */
+    bool is_hidden;       /* an interpreter shim: never shown */
+    bool is_runtime;      /* importlib and runpy frames: shown with --show-runtime */
+};
+
+struct frames;
+
+/* Resolve on demand. capture: must outlive it. Context: tool. */
+struct frames *frames_create(const struct capture *capture);
+
+/* Give it back; NULL is allowed. */
+void frames_destroy(struct frames *frames);
+
+/* Return the frame id of a Python node (1 .. node_count - 1): a number from 0, dense. */
+uint32_t frames_of_node(struct frames *frames, uint32_t node);
+
+/* Return a frame by id; valid until frames_destroy(). */
+const struct frame *frames_get(const struct frames *frames, uint32_t id);
+
+/* Return how many frame ids there are so far. */
+uint32_t frames_count(const struct frames *frames);
+
+/*
+ * Return the Python line and columns of an instruction of a code object.
+ * ret_line, ret_column, ret_end_column: 0 when there is none (columns 1-based). Any may be NULL.
+ */
+void frames_line_of_code(const struct capture_code *code, int32_t offset, uint32_t *ret_line,
+                         uint32_t *ret_column, uint32_t *ret_end_column);
+
+#endif
