@@ -20,7 +20,7 @@ enum frame_kind {
 };
 
 struct frame {
-    const char *function; /* qualified name; never NULL */
+    const char *function; /* qualified name; never NULL. As recorded: may hold any character */
     const char *file;     /* "" when there is none */
     const char *module;   /* NULL when there is none */
     uint32_t line;        /* 0: none */
@@ -36,21 +36,31 @@ struct frames;
 /* Resolve on demand. capture: must outlive it. Context: tool. */
 struct frames *frames_create(const struct capture *capture);
 
-/* Give it back; NULL is allowed. */
+/* Give it back; NULL is allowed. Context: tool. */
 void frames_destroy(struct frames *frames);
 
-/* Return the frame id of a Python node (1 .. node_count - 1): a number from 0, dense. */
+/*
+ * Return the frame id of a Python node: a number from 0, dense.
+ * node: 0 .. node_count - 1; 0 is a special frame, [no Python stack]. Context: tool.
+ */
 uint32_t frames_of_node(struct frames *frames, uint32_t node);
 
-/* Return a frame by id; valid until frames_destroy(). */
+/*
+ * Return the frame id of [interpreter]: stands for a stack whose frames are all hidden, so that its
+ * bytes are not lost. Context: tool.
+ */
+uint32_t frames_of_interpreter(struct frames *frames);
+
+/* Return a frame by id; valid until frames_destroy(). Context: tool. */
 const struct frame *frames_get(const struct frames *frames, uint32_t id);
 
-/* Return how many frame ids there are so far. */
+/* Return how many frame ids there are so far. Context: tool. */
 uint32_t frames_count(const struct frames *frames);
 
 /*
  * Return the Python line and columns of an instruction of a code object.
- * ret_line, ret_column, ret_end_column: 0 when there is none (columns 1-based). Any may be NULL.
+ * ret_line, ret_column, ret_end_column: 0 when there is none; columns count bytes of UTF-8 from 1,
+ * the end is the first one behind. Any may be NULL. Context: tool.
  */
 void frames_line_of_code(const struct capture_code *code, int32_t offset, uint32_t *ret_line,
                          uint32_t *ret_column, uint32_t *ret_end_column);
