@@ -1,0 +1,325 @@
+/*
+ * The one writer of captures. Runs in the collector's pack thread, and in tests.
+ *
+ * What holds: the file always ends with a whole section, so it can be read at any instant. A write
+ * that fails is taken back (the file is cut to the last whole section) and ends the writing: what
+ * stands in the file stays valid.
+ */
+#include "capture/writer.h"
+
+#include "base/memory.h"
+#include "capture/section.h"
+#include "memtrack/format.h"
+#include "memtrack/varint.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <lz4.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+enum {
+    AT_MAJOR = 8,
+    AT_MINOR = 10,
+    AT_BYTES = 12,
+    AT_UUID = 16,
+    AT_REALTIME = 40,
+    AT_SUPERBLOCK_HASH = 56,
+    DIRECTORY_MAX_ENTRIES = SECTION_MAX_RAW_BYTES / DIRECTORY_ENTRY_BYTES,
+    CREATE_MODE = 0666, /* umask decides, as for any output */
+};
+
+struct directory_entry {
+    uint64_t offset;
+    uint64_t first_segment;
+    uint32_t stream;
+    uint8_t type;
+};
+
+struct capture_writer {
+    int fd;
+    bool has_failed;
+    struct error error; /* of the first write that failed */
+    char *path;
+    uint64_t file_bytes;
+    struct directory_entry *entries;
+    size_t entry_count, entry_capacity;
+    char *packed; /* LZ4's output */
+    size_t packed_capacity;
+    uint8_t *out; /* a section as it goes to the file */
+    size_t out_capacity;
+};
+
+static bool open_failed(const char *path, struct error *err)
+{
+    if (errno == EEXIST)
+        error_set(err, "%s: is there already: give another name, or -f to replace it", path);
+    else
+        error_set(err, "%s: cannot be created: %s", path, strerror(errno));
+    return false;
+}
+
+/*
+ * Make a new file that takes the name at once. The rename comes after the superblock is written.
+ * ret_temporary: room for PATH_MAX; empty when the file has its name already.
+ */
+static int create_file(const char *path, bool may_overwrite, char *ret_temporary, struct error *err)
+{
+    struct stat status;
+    int fd, length;
+
+    ret_temporary[0] = '\0';
+    if (!may_overwrite || stat(path, &status) < 0) {
+        fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, CREATE_MODE);
+        if (fd < 0)
+            open_failed(path, err);
+        return fd;
+    }
+    if (!S_ISREG(status.st_mode)) {
+        error_set(err, "%s: is not a regular file: give another name", path);
+        return -1;
+    }
+    length = snprintf(ret_temporary, PATH_MAX, "%s.%ld.tmp", path, (long)getpid());
+    if (length < 0 || length >= PATH_MAX) {
+        error_set(err, "%s: name too long: give a shorter one", path);
+        return -1;
+    }
+    unlink(ret_temporary); /* what a killed process of the same pid has left */
+    fd = open(ret_temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, CREATE_MODE);
+    if (fd < 0) {
+        ret_temporary[0] = '\0';
+        open_failed(path, err);
+    }
+    return fd;
+}
+
+/* Write all of it at the end of the file, or nothing. */
+static bool append(struct capture_writer *writer, const void *bytes, size_t size_bytes)
+{
+    const uint8_t *next = bytes;
+    size_t left_bytes = size_bytes;
+
+    while (left_bytes > 0) {
+        uint64_t offset = writer->file_bytes + (size_bytes - left_bytes);
+        ssize_t written = pwrite(writer->fd, next, left_bytes, (off_t)offset);
+
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0) {
+            error_set(&writer->error, "%s: cannot be written: %s: what stands in it can be read",
+                      writer->path, strerror(written < 0 ? errno : EIO));
+            writer->has_failed = true;
+            /* If this fails too, readers see a section cut off, and what stands before it. */
+            if (ftruncate(writer->fd, (off_t)writer->file_bytes) < 0)
+                return false;
+            return false;
+        }
+        next += written;
+        left_bytes -= (size_t)written;
+    }
+    writer->file_bytes += size_bytes;
+    return true;
+}
+
+static bool write_superblock(struct capture_writer *writer, const uint8_t uuid[16],
+                             uint64_t realtime_ns)
+{
+    uint8_t bytes[SUPERBLOCK_BYTES] = {0};
+
+    memcpy(bytes, SUPERBLOCK_MAGIC, 8);
+    le_store_u16(FORMAT_MAJOR, bytes + AT_MAJOR);
+    le_store_u16(FORMAT_MINOR, bytes + AT_MINOR);
+    le_store_u32(SUPERBLOCK_BYTES, bytes + AT_BYTES);
+    memcpy(bytes + AT_UUID, uuid, 16);
+    le_store_u64(realtime_ns, bytes + AT_REALTIME);
+    le_store_u64(XXH3_64bits(bytes, AT_SUPERBLOCK_HASH), bytes + AT_SUPERBLOCK_HASH);
+    return append(writer, bytes, sizeof(bytes));
+}
+
+static void writer_free(struct capture_writer *writer)
+{
+    close(writer->fd); /* gives the lock back too */
+    free(writer->path);
+    free(writer->entries);
+    free(writer->packed);
+    free(writer->out);
+    free(writer);
+}
+
+struct capture_writer *capture_writer_open(const char *path, bool may_overwrite,
+                                           const uint8_t uuid[16], uint64_t realtime_ns,
+                                           struct error *err)
+{
+    struct capture_writer *writer;
+    char resolved[PATH_MAX], temporary[PATH_MAX];
+    int fd;
+
+    /* A link stays a link: what it leads to is replaced. */
+    if (may_overwrite && realpath(path, resolved) != NULL)
+        path = resolved;
+    fd = create_file(path, may_overwrite, temporary, err);
+    if (fd < 0)
+        return NULL;
+    writer = memory_allocate(1, sizeof(*writer));
+    writer->fd = fd;
+    writer->path = memory_copy_text(path);
+    /* Where locks are not known a running capture looks truncated; that is no reason to stop. */
+    (void)flock(fd, LOCK_EX | LOCK_NB);
+    if (!write_superblock(writer, uuid, realtime_ns)) {
+        if (err != NULL)
+            *err = writer->error;
+        goto failed;
+    }
+    if (temporary[0] != '\0' && rename(temporary, path) < 0) {
+        error_set(err, "%s: cannot be replaced: %s", path, strerror(errno));
+        goto failed;
+    }
+    return writer;
+
+failed:
+    unlink(temporary[0] != '\0' ? temporary : path);
+    writer_free(writer);
+    return NULL;
+}
+
+static void reserve(uint8_t **bytes, size_t *capacity, size_t needed)
+{
+    if (needed > *capacity)
+        *bytes = memory_grow(*bytes, capacity, needed, 1);
+}
+
+static void remember_section(struct capture_writer *writer, const struct writer_section *section)
+{
+    if (writer->entry_count == writer->entry_capacity)
+        writer->entries = memory_grow(writer->entries, &writer->entry_capacity,
+                                      writer->entry_count + 1, sizeof(*writer->entries));
+    writer->entries[writer->entry_count++] = (struct directory_entry){
+        .offset = writer->file_bytes,
+        .first_segment = section->first_segment,
+        .stream = section->stream,
+        .type = section->type,
+    };
+}
+
+/* Lay the section out in writer->out. Returns its size. */
+static size_t lay_out(struct capture_writer *writer, const struct writer_section *given)
+{
+    struct section section = {
+        .type = given->type,
+        .coder = given->coder,
+        .process = given->process,
+        .stream = given->stream,
+        .record_count = given->record_count,
+        .first_segment = given->first_segment,
+        .raw_bytes = given->payload_bytes,
+        .payload_bytes = given->payload_bytes,
+        .payload = given->payload,
+    };
+    int packed_bytes;
+
+    /* Room for one byte less than the payload: LZ4 gives up early when it would not be smaller. */
+    if (given->payload_bytes > 1) {
+        if (given->payload_bytes > writer->packed_capacity)
+            writer->packed =
+                memory_grow(writer->packed, &writer->packed_capacity, given->payload_bytes, 1);
+        packed_bytes =
+            LZ4_compress_default(given->payload, writer->packed, (int)given->payload_bytes,
+                                 (int)given->payload_bytes - 1);
+        if (packed_bytes > 0) {
+            section.flags = SECTION_LZ4;
+            section.payload_bytes = (uint32_t)packed_bytes;
+            section.payload = (const uint8_t *)writer->packed;
+        }
+    }
+    reserve(&writer->out, &writer->out_capacity, section_size(section.payload_bytes));
+    section_write(&section, writer->out);
+    return section_size(section.payload_bytes);
+}
+
+bool capture_writer_section(struct capture_writer *writer, const struct writer_section *section,
+                            struct error *err)
+{
+    if (!writer->has_failed && section->payload_bytes > SECTION_MAX_RAW_BYTES) {
+        error_set(&writer->error, "%s: section of %u bytes is too large", writer->path,
+                  section->payload_bytes);
+        writer->has_failed = true;
+    }
+    if (!writer->has_failed) {
+        size_t size_bytes = lay_out(writer, section);
+
+        remember_section(writer, section);
+        if (append(writer, writer->out, size_bytes))
+            return true;
+    }
+    if (err != NULL)
+        *err = writer->error;
+    return false;
+}
+
+uint64_t capture_writer_bytes(const struct capture_writer *writer)
+{
+    return writer->file_bytes;
+}
+
+/* Write the entries from *next on, as many as one section can hold. */
+static bool write_directory_part(struct capture_writer *writer, size_t *next, size_t end)
+{
+    size_t count = end - *next < DIRECTORY_MAX_ENTRIES ? end - *next : DIRECTORY_MAX_ENTRIES;
+    uint8_t *payload = memory_allocate(count + 1, DIRECTORY_ENTRY_BYTES);
+    struct writer_section section = {
+        .type = SECTION_DIRECTORY,
+        .record_count = (uint32_t)count,
+        .payload = payload,
+        .payload_bytes = (uint32_t)(count * DIRECTORY_ENTRY_BYTES),
+    };
+    bool is_written;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct directory_entry *entry = &writer->entries[*next + i];
+        uint8_t *bytes = payload + i * DIRECTORY_ENTRY_BYTES;
+
+        le_store_u64(entry->offset, bytes);
+        bytes[8] = entry->type;
+        le_store_u32(entry->stream, bytes + 12);
+        le_store_u64(entry->first_segment, bytes + 16);
+    }
+    *next += count;
+    is_written = capture_writer_section(writer, &section, NULL);
+    free(payload);
+    return is_written;
+}
+
+static bool write_end(struct capture_writer *writer)
+{
+    uint64_t directory_offset = writer->file_bytes;
+    size_t next = 0, end = writer->entry_count;
+    uint8_t trailer[TRAILER_BYTES];
+
+    do {
+        if (!write_directory_part(writer, &next, end))
+            return false;
+    } while (next < end);
+    le_store_u64(directory_offset, trailer);
+    le_store_u64(writer->file_bytes + TRAILER_BYTES, trailer + 8);
+    memcpy(trailer + 16, TRAILER_MAGIC, 8);
+    le_store_u64(XXH3_64bits(trailer, 24), trailer + 24);
+    return append(writer, trailer, sizeof(trailer));
+}
+
+bool capture_writer_close(struct capture_writer *writer, struct error *err)
+{
+    bool is_clean = !writer->has_failed && write_end(writer);
+
+    if (!is_clean && err != NULL)
+        *err = writer->error;
+    writer_free(writer);
+    return is_clean;
+}
