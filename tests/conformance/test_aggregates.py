@@ -1,0 +1,168 @@
+"""What the reports make of the events: peaks, leaks, temporary allocations, threads."""
+import re
+
+import pytest
+
+import tracked
+
+UNIT = 1 << 20
+
+
+@pytest.fixture
+def run_case(memtrack, programs):
+    """Run one case of conformance_aggregates; return its capture."""
+    def run(name, **options):
+        capture = memtrack.run(programs("conformance_aggregates"), name, **options).capture
+        capture.assert_sound()
+        return capture
+
+    return run
+
+
+def by_allocator(rows, at_least=1):
+    """Add the rows up: {allocator: (bytes, allocations)}, without the small ones."""
+    sums = {}
+    for row in rows:
+        count_bytes, allocations = sums.get(row["allocator"], (0, 0))
+        sums[row["allocator"]] = (count_bytes + row["bytes"], allocations + row["allocations"])
+    return {name: cost for name, cost in sums.items() if cost[0] >= at_least}
+
+
+def test_77_peak_has_what_was_live_then_and_nothing_else(run_case):
+    capture = run_case("peak")
+    assert by_allocator(capture.rows(), UNIT) == {"malloc": (30 * UNIT, 1)}
+    assert capture.totals()["peak_bytes"] == tracked.replay(capture.events()).peak_bytes
+
+
+def test_77_spikes_that_grow_end_at_the_last(run_case):
+    capture = run_case("spikes")
+    assert by_allocator(capture.rows(), UNIT) == {"malloc": (10 * UNIT, 10),
+                                                  "calloc": (10 * UNIT, 1)}
+
+
+def test_77_peak_at_the_last_allocation(run_case):
+    capture = run_case("last")
+    assert by_allocator(capture.rows(), UNIT) == {"malloc": (3 * UNIT, 1), "calloc": (5 * UNIT, 1)}
+    totals = capture.totals()
+    assert totals["peak_bytes"] == totals["leaked_bytes"]
+
+
+def test_77_first_of_two_equal_peaks(run_case):
+    assert by_allocator(run_case("equal").rows(), UNIT) == {"malloc": (9 * UNIT, 1)}
+
+
+def test_78_leaks(run_case):
+    capture = run_case("leaks")
+    assert by_allocator(capture.rows("--leaks"), 10_000)["calloc"] == (10 * 10007, 10)
+    left = tracked.replay(capture.events())
+    totals = capture.totals()
+    assert totals["leaked_bytes"] == left.live_bytes
+    assert totals["leaked_allocations"] == len(left.blocks) + len(left.ranges)
+
+
+def test_78_leaks_of_one_function_are_one_row(memtrack, tmp_path, python):
+    script = tracked.Script(tmp_path, """
+        import ctypes
+        libc = ctypes.CDLL(None)
+        libc.malloc.restype = ctypes.c_void_p
+        libc.malloc.argtypes = [ctypes.c_size_t]
+        def leak():
+            return libc.malloc(100_001)  # line: leak
+        for _ in range(7):
+            leak()
+        """)
+    capture = memtrack.run(python.path, script).capture
+    rows = [row for row in capture.rows("--leaks") if row["bytes"] >= 700_000
+            and tracked.names(row)[:1] == ["leak"]]
+    assert [(row["bytes"], row["allocations"]) for row in rows] == [(700_007, 7)]
+
+
+@pytest.mark.parametrize("threshold, expected", [
+    (0, {"memalign"}), (1, {"memalign", "calloc"}), (2, {"memalign", "calloc", "valloc"}),
+    (3, {"memalign", "calloc", "valloc", "aligned_alloc"})])
+def test_79_temporary_allocations(run_case, threshold, expected):
+    rows = run_case("temporary").rows(f"--temporary-allocations={threshold}")
+    assert set(by_allocator(rows, 4000)) == expected
+
+
+def test_79_other_threads_do_not_count(run_case):
+    rows = run_case("temporary_threads").rows("--temporary-allocations=0")
+    assert by_allocator(rows, 4000) == {"memalign": (4001, 1)}
+
+
+@pytest.mark.parametrize("mode", ["realloc", "hand"])
+def test_80_storm_of_many_threads_is_consistent(memtrack, programs, mode):
+    """The reader's own count, and a second reckoning of every single event."""
+    capture = memtrack.run(programs("stress_events"), mode, "4", "10000").capture
+    totals = capture.assert_sound()
+    assert totals["unknown_frees"] == 0
+    result = tracked.replay(capture.events())
+    assert (result.violations, result.unknown_frees) == (0, 0)
+    assert totals["peak_bytes"] == result.peak_bytes
+    assert totals["leaked_bytes"] == result.live_bytes
+
+
+def test_81_resident_memory_is_sampled(run_case):
+    capture = run_case("resident")
+    peak = capture.totals()["peak_rss_bytes"]
+    assert 64 * UNIT <= peak <= 96 * UNIT
+
+
+def test_82_threads_have_the_names_they_gave_themselves(run_case):
+    capture = run_case("thread_names")
+    names = {thread["tid"]: thread["name"] for thread in capture.stats()["threads"]}
+    assert names[capture.one(30001)["tid"]] == "by-prctl"
+    assert names[capture.one(30003)["tid"]] == "by-pthread"
+    assert names[capture.one(30005)["tid"]] == "named-late"
+    assert capture.one(30005)["tid"] == capture.one(30007)["tid"]
+
+
+REPORTS = ["stats", "summary", "table", "tree", "dump", "info"]
+
+
+def test_83_program_without_allocations_has_valid_reports(run_case, tmp_path):
+    capture = run_case("nothing")
+    assert capture.totals()["lost_events"] == 0
+    for report in REPORTS:
+        for options in ([], ["--json"]):
+            ended = capture.memtrack.report(report, capture.path, *options)
+            assert ended.returncode == 0, (report, options, ended.stderr)
+            if options and report != "dump":
+                assert tracked.json.loads(ended.stdout)["schema"] == 1
+    page = tmp_path / "page.html"
+    ended = capture.memtrack.report("flamegraph", capture.path, "-o", page)
+    assert ended.returncode == 0, ended.stderr
+    assert page.read_text(encoding="utf-8").lstrip().lower().startswith("<!doctype html>")
+
+
+def test_84_page_escapes_what_the_program_named(memtrack, tmp_path, any_python):
+    script = tracked.Script(tmp_path, """
+        import sys
+        def template():
+            return bytearray(5_000_000)
+        for name in ("</script><script>alert(1)</script>", "<img src=x onerror=alert(2)>", "]]>-->"):
+            fields = {"co_name": name, "co_filename": "/" + name + ".py"}
+            if sys.version_info >= (3, 11):
+                fields["co_qualname"] = name
+            type(template)(template.__code__.replace(**fields), globals())()
+        """)
+    capture = memtrack.run(any_python.path, script).capture
+    page = tmp_path / "page.html"
+    ended = memtrack.report("flamegraph", "--allocated", capture.path, "-o", page)
+    assert ended.returncode == 0, ended.stderr
+    text = page.read_text(encoding="utf-8")
+    assert "<script>alert(1)" not in text and "<img src=x" not in text
+    assert len(re.findall("</script>", text)) == len(re.findall("<script[ >]", text))
+
+
+def test_85_same_capture_gives_the_same_bytes(run_case, tmp_path):
+    capture = run_case("leaks")
+    for report in REPORTS:
+        for options in ([], ["--json"]):
+            first, second = (capture.memtrack.report(report, capture.path, *options)
+                             for _ in range(2))
+            assert first.stdout == second.stdout, report
+    pages = [tmp_path / "first.html", tmp_path / "second.html"]
+    for page in pages:
+        assert capture.memtrack.report("flamegraph", capture.path, "-o", page).returncode == 0
+    assert pages[0].read_bytes() == pages[1].read_bytes()

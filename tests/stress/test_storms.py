@@ -1,0 +1,78 @@
+"""Storms: however threads, handlers and children interleave, the capture has every event once.
+
+Quick sizes by default; --full runs 10^9 events and takes hours.
+"""
+import os
+
+import pytest
+
+import tracked
+
+QUICK_EVENTS, FULL_EVENTS = 2_000_000, 100_000_000
+
+
+@pytest.fixture
+def storm(memtrack, programs):
+    """Run a storm; check that nothing is lost, invented or out of order; return its totals."""
+    def run(name, *arguments, **options):
+        program = programs(name)
+        ended = memtrack.run(program, *map(str, arguments), timeout=3600, **options)
+        totals = ended.capture.assert_sound()
+        assert totals["unknown_frees"] == 0, totals
+        ended.capture.path.unlink()
+        return totals, ended.words()
+
+    return run
+
+
+def counted_apart(memtrack, programs, *arguments, **options):
+    """Return what a storm allocates and releases besides what it counts: measured without rounds."""
+    ended = memtrack.run(programs("stress_events"), *map(str, arguments), **options)
+    totals, said = ended.capture.totals(), ended.words()
+    return (totals["allocations"] - said["allocations"][0], totals["frees"] - said["releases"][0])
+
+
+@pytest.mark.parametrize("tcache", [7, 0], ids=["with tcache", "without tcache"])
+@pytest.mark.parametrize("boxes", [4, 1024], ids=["4 boxes", "1024 boxes"])
+@pytest.mark.parametrize("threads", [2, 4, 16])
+@pytest.mark.parametrize("mode", ["hand", "realloc"])
+def test_threads_hand_blocks_over(storm, memtrack, programs, is_full, mode, threads, boxes,
+                                  tcache):
+    rounds = (FULL_EVENTS if is_full else QUICK_EVENTS) // threads // 4
+    env = {**os.environ, "GLIBC_TUNABLES": f"glibc.malloc.tcache_count={tcache}"}
+    apart = counted_apart(memtrack, programs, mode, threads, 0, boxes, env=env)
+    totals, said = storm("stress_events", mode, threads, rounds, boxes, env=env)
+    assert totals["allocations"] == said["allocations"][0] + apart[0]
+    assert totals["frees"] == said["releases"][0] + apart[1]
+
+
+@pytest.mark.parametrize("mode, threads", [("pairs", 1), ("pairs", 4), ("random", 2)])
+def test_threads_for_themselves(storm, memtrack, programs, is_full, mode, threads):
+    rounds = (FULL_EVENTS if is_full else QUICK_EVENTS) // threads // 2
+    apart = counted_apart(memtrack, programs, mode, threads, 0)
+    totals, said = storm("stress_events", mode, threads, rounds)
+    assert totals["allocations"] == said["allocations"][0] + apart[0]
+    assert totals["frees"] == said["releases"][0] + apart[1]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("jump", [0, 3, 50])
+def test_handlers_that_allocate_and_jump_out(storm, programs, is_full, threads, jump):
+    env = {**os.environ, "LD_PRELOAD": str(programs("stress_allocator.so"))}
+    rounds = 20_000_000 if is_full else 300_000
+    _, said = storm("stress_signals", threads, rounds, jump, env=env)
+    assert said["handled"][0] > 0
+    assert (said["jumped"][0] > 0) == (jump > 0)
+
+
+def test_children_of_children(storm, is_full):
+    totals, said = storm("stress_events", "forks", 4, 2000 if is_full else 100)
+    assert totals["allocations"] >= said["allocations"][0]
+
+
+def test_threads_that_come_and_go(storm, memtrack, programs, is_full):
+    rounds = 200_000 if is_full else 8000
+    totals, said = storm("stress_events", "churn", 2, rounds)
+    assert totals["allocations"] >= said["allocations"][0]
+    # Beside the program's own: what the C library keeps for each thread, and it keeps few.
+    assert totals["allocations"] - said["allocations"][0] <= 3 * 2 * rounds
