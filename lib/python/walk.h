@@ -25,15 +25,23 @@ struct python_announcer {
     void *owner;
 };
 
-/* One thread's. All zero is its beginning (a wiped context is one); lives in wiped memory. */
+/*
+ * One thread's. All zero is its beginning (a wiped context is one); lives in wiped memory. Its
+ * arrays are never given back: a context is used again by the next thread.
+ */
 struct python_walk {
     struct python_walk_frame *frames; /* the chain walked last, root first */
     uint32_t depth;                   /* frames of it, boundaries included */
     uint32_t shown_depth;             /* frames of it that were given out */
     uint32_t capacity;
-    uint32_t generation;
-    void *thread_state;
-    uint64_t *pushed; /* room for capacity frames */
+    uint32_t generation; /* of the code objects' names, at the last walk */
+    uint64_t *pushed;    /* room for capacity frames */
+    /* 3.15: what the interpreter's watermark was set to (chain.h). */
+    uintptr_t thread_state;
+    uintptr_t watermark_sequence;
+    uint32_t watermark_index; /* in frames; 0: none is set */
+    uint32_t unverified;      /* frames that may be looked at beyond the limit, saved up by walks */
+    bool is_truncated;        /* frames is only the inner end: SPECIAL_TRUNCATED stands below */
 };
 
 /* What changed: take pop frames off the chain, then put push frames on, outermost first. */
@@ -64,19 +72,24 @@ bool python_walk_update(struct python_walk *walk, const struct python_announcer 
 
 /*
  * Forget the chain: the next update starts from the empty one (its pop is 0: the caller records
- * DELTA_POP_ALL itself).
+ * DELTA_POP_ALL itself). Also after an update that was left by siglongjmp().
  * Context: hot path.
  */
 void python_walk_forget(struct python_walk *walk);
 
 /*
  * Announce which interpreter this is (BLOB_PYTHON), if there is one.
+ * Returns false when there is none, or when it could not be recorded.
  * Context: hot path.
  */
 bool python_announce_runtime(const struct python_announcer *announcer);
 
-/* Walks given up and names lost so far in this process. Context: any thread. */
+/*
+ * Walks cut short for want of memory, names lost, and interpreters found that cannot be followed,
+ * so far in this process. Context: any thread.
+ */
 uint64_t python_walks_failed(void);
 uint64_t python_names_lost(void);
+uint64_t python_interpreters_refused(void);
 
 #endif

@@ -1,0 +1,387 @@
+/*
+ * One walk: the chain of frames compared with the chain of the walk before.
+ *
+ * Runs in the program's threads, inside their malloc. Everything here is inlined into the walkers
+ * of walk.c, once for each frame_family, with the layout as constants.
+ *
+ * The comparison is a prediction: the next frame's address comes from the cache and is only used
+ * once the frame before has been seen to point there, so the loads of many frames overlap, and no
+ * address is followed that the live chain did not give (memory of frames that are gone may be
+ * unmapped).
+ *
+ * Frames are counted from the root. What holds between walks: frames[0, depth) were linked in this
+ * way, root first; entry i holds in shown how many of frames[0, i] were given out, the mark of a
+ * truncated chain included.
+ */
+#ifndef PYTHON_CHAIN_H
+#define PYTHON_CHAIN_H
+
+#include "python/code_names.h"
+#include "python/layout.h"
+#include "python/load.h"
+#include "python/walk.h"
+
+#include <memtrack/protocol.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CHAIN_INLINE static inline __attribute__((always_inline))
+
+enum {
+    CHAIN_MAX_DEPTH = 1 << 18, /* 10 MiB of cache; a deeper chain is truncated */
+    /* Cached frames looked at to find where the chains meet; else they are compared from the root. */
+    CHAIN_MEETING_SEARCH = 16,
+    /*
+     * Frames verified below the meeting point. Below them nothing is expected to have changed, and
+     * every so often it is looked at all the same: as often as costs no more than this each walk.
+     */
+    CHAIN_VERIFY_LIMIT = 4096,
+    CHAIN_WATERMARK_SEARCH = 16, /* frames looked at for one that can carry the watermark */
+};
+
+/* python_walk_frame.code_id, besides ids; CODE_ID_NONE: not known, or no code. */
+#define CHAIN_BOUNDARY CODE_ID_MAX         /* a frame of the interpreter's own, not shown */
+#define CHAIN_IS_ENTRY (UINT32_C(1) << 31) /* or'ed to it where layout.entry says so */
+
+struct python_walk_frame {
+    uintptr_t frame;
+    uintptr_t instruction; /* as the frame holds it */
+    uintptr_t code;        /* the same, with its tags */
+    uint32_t code_id;
+    uint32_t shown;
+};
+
+/* Where the chain meets the cached one. */
+struct chain_match {
+    uint32_t kept;  /* cached frames that are linked as they were */
+    uint32_t same;  /* of these, from the root: those in which nothing has changed */
+    uint32_t above; /* frames of the chain above the kept ones */
+};
+
+CHAIN_INLINE uintptr_t chain_top(uintptr_t state, const struct frame_layout *layout)
+{
+    uintptr_t top = load_word(state, layout->state_frame);
+
+    if (layout->has_cframe && top != 0)
+        top = load_word(top, layout->cframe_frame);
+    return top;
+}
+
+CHAIN_INLINE uintptr_t chain_previous(uintptr_t frame, const struct frame_layout *layout)
+{
+    return load_word(frame, layout->previous);
+}
+
+CHAIN_INLINE uintptr_t chain_instruction(uintptr_t frame, const struct frame_layout *layout)
+{
+    if (layout->instruction_kind == INSTRUCTION_POINTER)
+        return load_word(frame, layout->instruction);
+    return load_u32(frame, layout->instruction);
+}
+
+CHAIN_INLINE uint32_t chain_entry_flag(uintptr_t frame, const struct frame_layout *layout)
+{
+    if (layout->entry == 0)
+        return 0;
+    return load_u8(frame, layout->entry) != 0 ? CHAIN_IS_ENTRY : 0;
+}
+
+CHAIN_INLINE bool chain_is_boundary(uintptr_t frame, const struct frame_layout *layout)
+{
+    return layout->owner != 0 && load_u8(frame, layout->owner) >= FRAME_OWNED_BY_C_FROM;
+}
+
+/* True when the frame, at the address that the entry has, does not say what it said. */
+CHAIN_INLINE bool chain_differs(const struct python_walk_frame *entry,
+                                const struct frame_layout *layout)
+{
+    bool differs = chain_instruction(entry->frame, layout) != entry->instruction;
+
+    /* A pointer into a code object says which; a number does not, nor a pointer into a copy. */
+    if (layout->instruction_kind != INSTRUCTION_POINTER || layout->copy != 0)
+        differs |= load_word(entry->frame, layout->code) != entry->code;
+    if (layout->entry != 0)
+        differs |= chain_entry_flag(entry->frame, layout) != (entry->code_id & CHAIN_IS_ENTRY);
+    return differs;
+}
+
+/*
+ * Compare frames[floor, count) with the chain, from the inner end; the innermost is known to be in
+ * it. match: kept and same are set when all are linked as they were.
+ * ret_next: else the outer frame at which the search goes on; match->kept is the number of cached
+ * frames below the broken link.
+ */
+CHAIN_INLINE bool chain_verify(const struct python_walk *walk, uint32_t count, uint32_t floor,
+                               const struct frame_layout *layout, struct chain_match *match,
+                               uintptr_t *ret_next)
+{
+    const struct python_walk_frame *entry = &walk->frames[count - 1];
+    const struct python_walk_frame *last = &walk->frames[floor];
+    const struct python_walk_frame *changed = &walk->frames[match->same];
+    uintptr_t previous;
+
+    for (;; entry--) {
+        if (__builtin_expect(chain_differs(entry, layout), 0))
+            changed = entry;
+        previous = chain_previous(entry->frame, layout);
+        if (entry == last)
+            break;
+        if (__builtin_expect(previous != entry[-1].frame, 0))
+            goto broken;
+    }
+    if (floor == 0 && previous != 0 && !walk->is_truncated)
+        goto broken;
+    match->same = (uint32_t)(changed - walk->frames);
+    return true;
+
+broken:
+    match->kept = (uint32_t)(entry - walk->frames);
+    *ret_next = previous;
+    return false;
+}
+
+/*
+ * 3.15: return the index of a frame below which nothing can have changed since the last walk, 0
+ * when there is none. The interpreter keeps last_profiled_frame on the frame that was put there, or,
+ * when that has ended, on the frame before, and counts each such step: so both together tell whether
+ * it is still our mark, or a sampling profiler has set its own.
+ */
+CHAIN_INLINE uint32_t chain_watermark(const struct python_walk *walk, uintptr_t state,
+                                      const struct frame_layout *layout)
+{
+    uintptr_t steps;
+    uint32_t index;
+
+    if (layout->watermark == 0 || walk->watermark_index == 0 || walk->thread_state != state)
+        return 0;
+    steps = load_word(state, layout->watermark_sequence) - walk->watermark_sequence;
+    if (steps >= walk->watermark_index)
+        return 0;
+    index = walk->watermark_index - (uint32_t)steps;
+    if (index >= walk->depth || walk->frames[index].frame != load_word(state, layout->watermark))
+        return 0;
+    return index;
+}
+
+/*
+ * 3.15: put the mark on the innermost frame that is taken off it by returning: a generator's frame
+ * stays valid over a yield, and an interpreter's own lies on the C stack. Whoever else uses the mark
+ * sees by the sequence that it is not theirs.
+ */
+CHAIN_INLINE void chain_set_watermark(struct python_walk *walk, uintptr_t state,
+                                      const struct frame_layout *layout)
+{
+    uintptr_t sequence;
+    uint32_t index = walk->depth;
+
+    if (layout->watermark == 0)
+        return;
+    walk->watermark_index = 0;
+    for (unsigned i = 0; i < CHAIN_WATERMARK_SEARCH; i++) {
+        if (index-- <= 1)
+            return;
+        if (load_u8(walk->frames[index].frame, layout->owner) == FRAME_OWNED_BY_THREAD)
+            break;
+        if (i + 1 == CHAIN_WATERMARK_SEARCH)
+            return;
+    }
+    sequence = load_word(state, layout->watermark_sequence);
+    if (load_word(state, layout->watermark) != walk->frames[index].frame) {
+        sequence++;
+        store_word(state, layout->watermark, walk->frames[index].frame);
+        store_word(state, layout->watermark_sequence, sequence);
+    }
+    walk->thread_state = state;
+    walk->watermark_sequence = sequence;
+    walk->watermark_index = index;
+}
+
+/*
+ * Verify the chain from frames[count - 1] outwards, as far as it has to be. As chain_verify().
+ * trusted: what chain_watermark() returned.
+ */
+CHAIN_INLINE bool chain_verify_below(struct python_walk *walk, uint32_t count, uint32_t trusted,
+                                     const struct frame_layout *layout, struct chain_match *match,
+                                     uintptr_t *ret_next)
+{
+    uint32_t floor = 0;
+
+    match->kept = count;
+    match->same = count;
+    if (trusted != 0 && trusted < count) {
+        if (!chain_verify(walk, count, trusted, layout, match, ret_next))
+            return false;
+        if (load_u8(walk->frames[trusted].frame, layout->owner) == FRAME_OWNED_BY_THREAD)
+            return true;
+        count = trusted + 1;
+    }
+    if (count > CHAIN_VERIFY_LIMIT && walk->unverified < count) {
+        floor = count - CHAIN_VERIFY_LIMIT;
+        walk->unverified += CHAIN_VERIFY_LIMIT;
+    } else {
+        walk->unverified = 0;
+    }
+    return chain_verify(walk, count, floor, layout, match, ret_next);
+}
+
+/* Return the index of a frame among the innermost of frames[0, count), count when it is not there. */
+CHAIN_INLINE uint32_t chain_find(const struct python_walk *walk, uint32_t count, uintptr_t frame)
+{
+    for (uint32_t i = 1; i <= CHAIN_MEETING_SEARCH && i <= count; i++) {
+        if (walk->frames[count - i].frame == frame)
+            return count - i;
+    }
+    return count;
+}
+
+/*
+ * Find where the chain meets the cached one. The frames above are counted, at most one more than
+ * CHAIN_MAX_DEPTH.
+ * cached: cached frames that may be compared.
+ */
+CHAIN_INLINE struct chain_match chain_meet(struct python_walk *walk, uintptr_t state,
+                                           uintptr_t frame, uint32_t cached,
+                                           const struct frame_layout *layout)
+{
+    struct chain_match match = {0};
+    uint32_t trusted = chain_watermark(walk, state, layout);
+    uint32_t above = 0;
+
+    while (frame != 0 && above <= CHAIN_MAX_DEPTH) {
+        uint32_t found = chain_find(walk, cached, frame);
+
+        if (found == cached) {
+            frame = chain_previous(frame, layout);
+            above++;
+            continue;
+        }
+        if (chain_verify_below(walk, found + 1, trusted, layout, &match, &frame)) {
+            match.above = above;
+            return match;
+        }
+        above += found + 1 - match.kept;
+        cached = match.kept;
+        trusted = 0;
+    }
+    match.kept = 0;
+    match.same = 0;
+    match.above = above;
+    return match;
+}
+
+/*
+ * Write the chain into frames[from, depth), and return the first index at which it differs from
+ * what stood there, depth when none does. Ids of code stay where the code is the same; else they are
+ * CODE_ID_NONE.
+ * cached: entries that hold something.
+ * check_names: the code at an address may be another than it was.
+ */
+CHAIN_INLINE uint32_t chain_fill(struct python_walk *walk, uintptr_t frame, uint32_t from,
+                                 uint32_t depth, uint32_t cached, bool check_names,
+                                 const struct frame_layout *layout)
+{
+    uint32_t changed = depth;
+
+    for (uint32_t i = depth; i-- > from; frame = chain_previous(frame, layout)) {
+        struct python_walk_frame *entry = &walk->frames[i];
+        uintptr_t code = load_word(frame, layout->code);
+        uint32_t id = i < cached ? entry->code_id & ~CHAIN_IS_ENTRY : CODE_ID_NONE;
+
+        if (i >= cached || entry->code != code)
+            id = CODE_ID_NONE;
+        else if (check_names && id != CHAIN_BOUNDARY)
+            id = code_names_find(code & ~(uintptr_t)FRAME_CODE_TAGS);
+        if (i < cached && entry->frame == frame && !chain_differs(entry, layout) &&
+            id == (entry->code_id & ~CHAIN_IS_ENTRY) && entry->code == code)
+            continue;
+        changed = i;
+        entry->frame = frame;
+        entry->instruction = chain_instruction(frame, layout);
+        entry->code = code;
+        entry->code_id = id | chain_entry_flag(frame, layout);
+    }
+    return changed;
+}
+
+/* Return the address that a frame's instruction pointer counts from. */
+CHAIN_INLINE uintptr_t chain_bytecode(uintptr_t frame, uintptr_t code,
+                                      const struct frame_layout *layout,
+                                      const struct code_layout *code_layout)
+{
+    uintptr_t copies, copy;
+    uint32_t index;
+
+    /*
+     * _PyCodeArray of Include/cpython/code.h, 3.14: a size and that many pointers; index 0 is the
+     * code's own. A thread that adds a copy replaces the array, so it is read anew each time.
+     */
+    if (layout->copy == 0)
+        return code + code_layout->bytecode;
+    index = load_u32(frame, layout->copy);
+    copies = load_word(code, code_layout->copies);
+    if (index == 0 || copies == 0 || index >= load_word(copies, 0))
+        return code + code_layout->bytecode;
+    copy = load_word(copies, 8 + 8 * (size_t)index);
+    return copy != 0 ? copy : code + code_layout->bytecode;
+}
+
+/* Return the offset of a frame's instruction in bytes; negative before the first one. */
+CHAIN_INLINE uint64_t chain_offset(const struct python_walk_frame *entry, uintptr_t code,
+                                   const struct frame_layout *layout,
+                                   const struct code_layout *code_layout)
+{
+    if (layout->instruction_kind == INSTRUCTION_BYTES)
+        return (uint64_t)(int64_t)(int32_t)entry->instruction;
+    if (layout->instruction_kind == INSTRUCTION_UNITS)
+        return (uint64_t)(int64_t)(int32_t)entry->instruction * 2;
+    return entry->instruction - chain_bytecode(entry->frame, code, layout, code_layout);
+}
+
+/*
+ * Give out frames[from, depth): count them, announce their code, and put what is recorded of them
+ * into walk->pushed behind what stands there.
+ * shown: frames given out below from.
+ */
+CHAIN_INLINE uint32_t chain_push(struct python_walk *walk, uint32_t from, uint32_t depth,
+                                 uint32_t shown, uint32_t pushed,
+                                 const struct python_runtime *runtime,
+                                 const struct python_announcer *announcer,
+                                 const struct frame_layout *layout)
+{
+    bool is_inner =
+        from != 0 ? walk->frames[from - 1].code_id != CHAIN_BOUNDARY : walk->is_truncated;
+
+    for (uint32_t i = from; i < depth; i++) {
+        struct python_walk_frame *entry = &walk->frames[i];
+        uintptr_t code = entry->code & ~(uintptr_t)FRAME_CODE_TAGS;
+        uint32_t id = entry->code_id & ~CHAIN_IS_ENTRY;
+        uint64_t offset, frame;
+
+        entry->shown = shown;
+        if (chain_is_boundary(entry->frame, layout)) {
+            entry->code_id = CHAIN_BOUNDARY;
+            is_inner = false;
+            continue;
+        }
+        if (id == CODE_ID_NONE || id == CHAIN_BOUNDARY) {
+            id = code_names_get(runtime, code, announcer);
+            entry->code_id = id | (entry->code_id & CHAIN_IS_ENTRY);
+        }
+        offset = id == CODE_ID_NONE ? SPECIAL_UNKNOWN
+                                    : chain_offset(entry, code, layout, &runtime->layout.code);
+        frame = (offset & ((UINT64_C(1) << FRAME_OFFSET_BITS) - 1)) | (uint64_t)id
+                                                                          << FRAME_CODE_SHIFT;
+        /* Up to 3.10 each frame is an activation; in 3.11 it says so; from 3.12 a boundary does. */
+        if (layout->owner != 0 ? !is_inner
+                               : layout->entry == 0 || (entry->code_id & CHAIN_IS_ENTRY) != 0)
+            frame |= FRAME_ENTRY;
+        is_inner = true;
+        entry->shown = ++shown;
+        walk->pushed[pushed++] = frame;
+    }
+    walk->depth = depth;
+    walk->shown_depth = shown;
+    return pushed;
+}
+
+#endif

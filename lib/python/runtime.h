@@ -1,0 +1,71 @@
+/*
+ * The interpreter of this process: where it is, what it is, how it lies in memory.
+ *
+ * Found once, at start-up or when a library has come later, and constant from then on. One
+ * interpreter library a process is followed, with all its subinterpreters; of a second one nothing
+ * is seen.
+ */
+#ifndef PYTHON_RUNTIME_H
+#define PYTHON_RUNTIME_H
+
+#include "python/layout.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    PYTHON_TEXT_BYTES = 256,
+};
+
+struct python_runtime {
+    void *(*thread_state)(void); /* PyGILState_GetThisThreadState */
+    uintptr_t address;           /* &_PyRuntime */
+    uintptr_t code_type;         /* &PyCode_Type */
+    uint32_t version;            /* as PY_VERSION_HEX */
+    struct python_layout layout;
+    char text[PYTHON_TEXT_BYTES]; /* of Py_GetVersion(), cut to fit, NUL-terminated */
+};
+
+/* What was wrong with an interpreter that was found and is not followed. */
+enum python_refusal {
+    REFUSAL_NONE = 0,
+    REFUSAL_PYPY,        /* another implementation */
+    REFUSAL_VERSION,     /* older than 3.8, newer than the table, alpha or beta */
+    REFUSAL_DESCRIPTION, /* its _Py_DebugOffsets are not what its version should have */
+    REFUSAL_SYMBOLS,     /* it does not export what we need */
+    REFUSAL_COUNT,
+};
+
+/*
+ * Look through the loaded libraries for an interpreter.
+ * ret_runtime: filled in only when one is found whose layout is known.
+ * Returns REFUSAL_NONE with *ret_is_found false when there is no interpreter, or when no library has
+ * come since the last search.
+ * Context: start-up, or any thread outside the loader's lock; one thread at a time.
+ */
+enum python_refusal runtime_search(struct python_runtime *ret_runtime, bool *ret_is_found);
+
+/*
+ * Choose the layout of an interpreter. The one place where versions are told apart.
+ * has_trace_refs: as for layout_table_find().
+ * debug_offsets: start of _PyRuntime; looked at from 3.13 on.
+ * Context: start-up.
+ */
+enum python_refusal runtime_choose_layout(uint32_t version, bool has_trace_refs,
+                                          const void *debug_offsets,
+                                          struct python_layout *ret_layout);
+
+/*
+ * Return the thread state of the calling thread, 0 when Python does not know it or is going away.
+ * Context: hot path.
+ */
+uintptr_t runtime_thread_state(const struct python_runtime *runtime);
+
+/*
+ * Make the walkers follow this interpreter (walk.c). Tests give one of their own making.
+ * runtime: copied.
+ * Context: start-up, or any thread; once.
+ */
+void python_walk_follow(const struct python_runtime *runtime);
+
+#endif

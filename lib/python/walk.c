@@ -1,0 +1,254 @@
+/*
+ * The walkers, one for each family of layouts, and what they share.
+ *
+ * Runs in the program's threads, inside their malloc. A walk touches its own python_walk, frames of
+ * the calling thread, and the table of code names; it takes no lock and calls nothing of the
+ * interpreter's but the look-up of the thread state.
+ */
+#include "python/walk.h"
+
+#include "base/syscalls.h"
+#include "python/chain.h"
+#include "python/layout_table.h"
+#include "python/runtime.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+enum {
+    FIRST_BYTES = 8192, /* of both arrays: 204 frames */
+    FRAME_BYTES = sizeof(struct python_walk_frame) + sizeof(uint64_t),
+};
+
+typedef bool walk_function(struct python_walk *walk, uintptr_t state,
+                           const struct python_announcer *announcer,
+                           struct python_delta *ret_delta);
+
+bool python_is_ready;
+
+static struct python_runtime runtime; /* constant once the walker is set */
+
+/* Set last, with release, and read with acquire: who sees it sees the runtime. */
+static walk_function *_Atomic current_walker;
+
+/* Tallies: relaxed. */
+static _Atomic uint64_t walks_failed;
+static _Atomic uint64_t interpreters_refused;
+
+/*
+ * Make room for a chain of this depth. Both arrays lie in one mapping. What is there is copied and
+ * only then replaced, so a handler that leaves by siglongjmp() leaves either, whole.
+ * Returns false when the chain is too deep or memory is refused.
+ */
+static __attribute__((noinline)) bool grow(struct python_walk *walk, uint32_t depth)
+{
+    size_t old_bytes = walk->capacity != 0 ? FIRST_BYTES : 0;
+    size_t bytes = FIRST_BYTES;
+    struct python_walk_frame *old = walk->frames, *frames;
+    uint32_t capacity;
+
+    if (depth > CHAIN_MAX_DEPTH)
+        return false;
+    while (old_bytes != 0 && old_bytes / FRAME_BYTES < walk->capacity)
+        old_bytes *= 2;
+    while (bytes / FRAME_BYTES < depth)
+        bytes *= 2;
+    frames = sys_map_wiped(bytes);
+    if (frames == NULL) {
+        atomic_fetch_add_explicit(&walks_failed, 1, memory_order_relaxed);
+        return false;
+    }
+    capacity = (uint32_t)(bytes / FRAME_BYTES);
+    if (walk->depth != 0)
+        memcpy(frames, old, walk->depth * sizeof(*frames));
+    walk->frames = frames;
+    walk->pushed = (uint64_t *)(frames + capacity);
+    atomic_signal_fence(memory_order_seq_cst);
+    walk->capacity = capacity;
+    if (old != NULL)
+        sys_unmap(old, old_bytes);
+    return true;
+}
+
+/*
+ * There is no room for the chain: show its inner end on top of SPECIAL_TRUNCATED. Half of the room
+ * is used, so that it takes many calls or returns until the cut is made anew.
+ */
+CHAIN_INLINE bool cut(struct python_walk *walk, uintptr_t top,
+                      const struct python_announcer *announcer, struct python_delta *ret_delta,
+                      const struct frame_layout *layout)
+{
+    static const uint64_t mark = SPECIAL_TRUNCATED;
+    uint32_t depth = walk->capacity / 2;
+
+    if (depth == 0 && walk->is_truncated)
+        return false;
+    ret_delta->pop = walk->shown_depth;
+    ret_delta->push = 1;
+    ret_delta->pushed = &mark;
+    walk->is_truncated = true;
+    walk->depth = 0;
+    walk->shown_depth = 1;
+    walk->watermark_index = 0;
+    if (depth == 0)
+        return true;
+    chain_fill(walk, top, 0, depth, 0, false, layout);
+    walk->pushed[0] = mark;
+    ret_delta->push = chain_push(walk, 0, depth, 1, 1, &runtime, announcer, layout);
+    ret_delta->pushed = walk->pushed;
+    return true;
+}
+
+CHAIN_INLINE bool update(struct python_walk *walk, uintptr_t state,
+                         const struct python_announcer *announcer, struct python_delta *ret_delta,
+                         const struct frame_layout *layout)
+{
+    uint32_t generation = code_names_generation();
+    bool check_names = generation != walk->generation;
+    uintptr_t top = state != 0 ? chain_top(state, layout) : 0;
+    uint32_t cached = walk->depth;
+    struct chain_match match = chain_meet(walk, state, top, check_names ? 0 : cached, layout);
+    uint32_t depth = match.kept + match.above;
+    uint32_t changed, shown;
+
+    walk->generation = generation;
+    if (match.same == cached && match.above == 0 && !walk->is_truncated && !check_names) {
+        chain_set_watermark(walk, state, layout);
+        return false;
+    }
+    if (depth > walk->capacity && !grow(walk, depth))
+        return cut(walk, top, announcer, ret_delta, layout);
+    if (walk->is_truncated && match.kept == 0) {
+        walk->is_truncated = false; /* the whole chain fits again */
+        cached = 0;
+    }
+    changed = chain_fill(walk, top, match.same, depth, cached, check_names, layout);
+    if (changed != 0)
+        shown = walk->frames[changed - 1].shown;
+    else
+        shown = walk->is_truncated ? 1 : 0;
+    ret_delta->pop = walk->shown_depth - shown;
+    ret_delta->push = chain_push(walk, changed, depth, shown, 0, &runtime, announcer, layout);
+    ret_delta->pushed = walk->pushed;
+    chain_set_watermark(walk, state, layout);
+    return ret_delta->pop != 0 || ret_delta->push != 0;
+}
+
+static bool walk_any(struct python_walk *walk, uintptr_t state,
+                     const struct python_announcer *announcer, struct python_delta *ret_delta)
+{
+    return update(walk, state, announcer, ret_delta, &runtime.layout.frame);
+}
+
+/* A walker made for one family. */
+#define WALKER(name_, family_)                                                                  \
+    static bool name_(struct python_walk *walk, uintptr_t state,                                \
+                      const struct python_announcer *announcer, struct python_delta *ret_delta) \
+    {                                                                                           \
+        const struct frame_layout layout = frame_layout_of(family_);                            \
+                                                                                                \
+        return update(walk, state, announcer, ret_delta, &layout);                              \
+    }
+
+WALKER(walk_3_8, FRAMES_3_8)
+WALKER(walk_3_10, FRAMES_3_10)
+WALKER(walk_3_11, FRAMES_3_11)
+WALKER(walk_3_12, FRAMES_3_12)
+WALKER(walk_3_13, FRAMES_3_13)
+WALKER(walk_3_14, FRAMES_3_14)
+WALKER(walk_3_14t, FRAMES_3_14T)
+WALKER(walk_3_15, FRAMES_3_15)
+WALKER(walk_3_15t, FRAMES_3_15T)
+
+#undef WALKER
+
+/* For layouts that are no family's (--with-trace-refs, or offsets unlike those of the headers). */
+static walk_function *const walkers[FRAMES_COUNT + 1] = {
+    [FRAMES_3_8] = walk_3_8,     [FRAMES_3_10] = walk_3_10, [FRAMES_3_11] = walk_3_11,
+    [FRAMES_3_12] = walk_3_12,   [FRAMES_3_13] = walk_3_13, [FRAMES_3_14] = walk_3_14,
+    [FRAMES_3_14T] = walk_3_14t, [FRAMES_3_15] = walk_3_15, [FRAMES_3_15T] = walk_3_15t,
+    [FRAMES_COUNT] = walk_any,
+};
+
+bool python_walk_update(struct python_walk *walk, const struct python_announcer *announcer,
+                        struct python_delta *ret_delta)
+{
+    walk_function *walker = atomic_load_explicit(&current_walker, memory_order_acquire);
+
+    if (walker == NULL)
+        return false;
+    return walker(walk, runtime_thread_state(&runtime), announcer, ret_delta);
+}
+
+void python_walk_forget(struct python_walk *walk)
+{
+    walk->depth = 0;
+    walk->shown_depth = 0;
+    walk->watermark_index = 0;
+    walk->is_truncated = false;
+}
+
+void python_walk_follow(const struct python_runtime *found)
+{
+    runtime = *found;
+    atomic_store_explicit(&current_walker, walkers[layout_table_family(&runtime.layout.frame)],
+                          memory_order_release);
+    __atomic_store_n(&python_is_ready, true, __ATOMIC_RELEASE);
+}
+
+void python_find_runtime(void)
+{
+    static atomic_flag is_searching = ATOMIC_FLAG_INIT;
+    static bool is_refused; /* the searcher's: one library is refused once */
+    struct python_runtime found;
+    enum python_refusal refusal;
+    bool is_found;
+
+    if (__atomic_load_n(&python_is_ready, __ATOMIC_ACQUIRE))
+        return;
+    /* Acquire and release: the searcher's data goes from one searcher to the next. */
+    if (atomic_flag_test_and_set_explicit(&is_searching, memory_order_acquire))
+        return;
+    refusal = runtime_search(&found, &is_found);
+    if (refusal != REFUSAL_NONE && !is_refused) {
+        is_refused = true;
+        atomic_fetch_add_explicit(&interpreters_refused, 1, memory_order_relaxed);
+    }
+    if (is_found) {
+        code_names_watch(&found);
+        python_walk_follow(&found);
+    }
+    atomic_flag_clear_explicit(&is_searching, memory_order_release);
+}
+
+bool python_announce_runtime(const struct python_announcer *announcer)
+{
+    uint8_t bytes[BLOB_PYTHON_HEADER_BYTES + PYTHON_TEXT_BYTES];
+    size_t text_bytes;
+
+    if (atomic_load_explicit(&current_walker, memory_order_acquire) == NULL)
+        return false;
+    text_bytes = strlen(runtime.text);
+    bytes[0] = (uint8_t)(runtime.version >> 24);
+    bytes[1] = (uint8_t)(runtime.version >> 16);
+    bytes[2] = (uint8_t)(runtime.version >> 8);
+    bytes[3] = runtime.layout.is_free_threaded;
+    memcpy(bytes + BLOB_PYTHON_HEADER_BYTES, runtime.text, text_bytes);
+    return announcer->write(announcer->owner, BLOB_PYTHON, bytes,
+                            BLOB_PYTHON_HEADER_BYTES + text_bytes);
+}
+
+uint64_t python_walks_failed(void)
+{
+    return atomic_load_explicit(&walks_failed, memory_order_relaxed);
+}
+
+uint64_t python_names_lost(void)
+{
+    return code_names_lost();
+}
+
+uint64_t python_interpreters_refused(void)
+{
+    return atomic_load_explicit(&interpreters_refused, memory_order_relaxed);
+}

@@ -1,0 +1,241 @@
+/*
+ * The walker under test, preloaded into an interpreter, and the reader's side of its deltas.
+ *
+ * Allocations of PROBE_BYTES bytes are walked, with PROBE_EVERY in the environment all others too.
+ * The chain is kept as the collector keeps it, by pop and push alone; ctypes asks for it. What would
+ * be damage in a capture (a pop of more than there is, an id that was not announced, an id announced
+ * twice) is counted as a fault.
+ */
+#include "base/syscalls.h"
+#include "python/walk.h"
+
+#include <errno.h>
+#include <memtrack/protocol.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+enum {
+    PROBE_BYTES = 12345671,
+    CHAIN_FRAMES = 1 << 19,
+    BLOB_COUNT = 1 << 20,
+    BLOB_STORE_BYTES = 1 << 30, /* of address space */
+};
+
+/* One thread's, in memory that a forked child finds empty, as the real one is. */
+struct probe {
+    struct python_walk walk;
+    uint32_t depth;
+    uint32_t taken_depth;
+    uint32_t is_busy;
+    uint64_t walks;
+    uint64_t pushes;
+    uint64_t chain[CHAIN_FRAMES];
+    uint64_t taken[CHAIN_FRAMES]; /* the chain at the last allocation of PROBE_BYTES */
+};
+
+struct blob {
+    uint8_t *_Atomic bytes;
+    uint32_t count_bytes;
+};
+
+static __thread struct probe *probe __attribute__((tls_model("initial-exec")));
+
+/* Also wiped: the child announces again. */
+static struct blob *blobs;
+static uint8_t *store;
+static _Atomic size_t *store_used;
+
+static _Atomic uint64_t faults;
+static bool is_every;
+static bool is_refusing; /* announcements fail */
+
+/* glibc's own names for what we stand in front of: no look-up, which would allocate. */
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t count, size_t size);
+extern void *__libc_realloc(void *memory, size_t size);
+extern void __libc_free(void *memory);
+
+EXPORT void *probe_walk(void);
+EXPORT uint32_t probe_take(uint64_t *frames, uint32_t room);
+EXPORT uint32_t probe_blob(uint32_t id, uint8_t *bytes, uint32_t room);
+EXPORT uint64_t probe_number(unsigned which);
+EXPORT void probe_refuse(bool is_on);
+EXPORT void probe_forget(void);
+EXPORT double probe_time_ns(unsigned rounds);
+
+static bool keep_blob(void *owner, unsigned kind, const uint8_t *bytes, size_t count_bytes)
+{
+    uint32_t id;
+    size_t at;
+
+    (void)owner;
+    if (is_refusing)
+        return false;
+    if (kind != BLOB_CODE)
+        return true;
+    memcpy(&id, bytes, sizeof(id));
+    if (id == 0 || id >= BLOB_COUNT || blobs[id].bytes != NULL || count_bytes > BLOB_MAX_BYTES) {
+        faults++;
+        return true;
+    }
+    at = atomic_fetch_add(store_used, count_bytes);
+    if (at + count_bytes > BLOB_STORE_BYTES) {
+        faults++;
+        return true;
+    }
+    memcpy(store + at, bytes, count_bytes);
+    blobs[id].count_bytes = (uint32_t)count_bytes;
+    blobs[id].bytes = store + at;
+    return true;
+}
+
+static const struct python_announcer announcer = {.write = keep_blob};
+
+static void apply(const struct python_delta *delta)
+{
+    if (delta->pop > probe->depth || delta->push > CHAIN_FRAMES - probe->depth) {
+        faults++;
+        return;
+    }
+    probe->depth -= delta->pop;
+    for (uint32_t i = 0; i < delta->push; i++) {
+        uint64_t frame = delta->pushed[i];
+        uint32_t id = (uint32_t)(frame >> FRAME_CODE_SHIFT & FRAME_CODE_MASK);
+
+        if (id != 0 && (id >= BLOB_COUNT || blobs[id].bytes == NULL))
+            faults++;
+        probe->chain[probe->depth++] = frame;
+    }
+    probe->pushes += delta->push;
+    if (probe->depth != probe->walk.shown_depth)
+        faults++;
+}
+
+static void on_allocation(size_t size)
+{
+    int errno_of_program = errno;
+    struct python_delta delta;
+
+    if (size != PROBE_BYTES && !is_every)
+        return;
+    if (blobs == NULL)
+        return; /* before the constructor */
+    if (probe == NULL)
+        probe = sys_map_wiped(sizeof(*probe));
+    if (probe == NULL || probe->is_busy)
+        return;
+    probe->is_busy = 1;
+    errno = 123;
+    if (python_walk_update(&probe->walk, &announcer, &delta))
+        apply(&delta);
+    if (errno != 123)
+        faults++;
+    probe->walks++;
+    if (size == PROBE_BYTES) {
+        memcpy(probe->taken, probe->chain, probe->depth * sizeof(probe->chain[0]));
+        probe->taken_depth = probe->depth;
+    }
+    probe->is_busy = 0;
+    errno = errno_of_program;
+}
+
+EXPORT void *malloc(size_t size)
+{
+    void *memory = __libc_malloc(size);
+
+    on_allocation(size);
+    return memory;
+}
+
+EXPORT void *calloc(size_t count, size_t size)
+{
+    void *memory = __libc_calloc(count, size);
+
+    on_allocation(count * size);
+    return memory;
+}
+
+EXPORT void *realloc(void *old, size_t size)
+{
+    void *memory = __libc_realloc(old, size);
+
+    on_allocation(size);
+    return memory;
+}
+
+__attribute__((constructor)) static void start(void)
+{
+    store = sys_map_wiped(BLOB_STORE_BYTES);
+    store_used = sys_map_wiped(sizeof(*store_used));
+    blobs = sys_map_wiped(BLOB_COUNT * sizeof(*blobs));
+    python_find_runtime();
+    is_every = getenv("PROBE_EVERY") != NULL;
+}
+
+/* Allocate what is walked. Returns the walked thread's probe: NULL says that there is none. */
+void *probe_walk(void)
+{
+    __libc_free(malloc(PROBE_BYTES));
+    return probe;
+}
+
+/* Give the chain of the last such allocation, root first. Returns its depth. */
+uint32_t probe_take(uint64_t *frames, uint32_t room)
+{
+    uint32_t depth = probe != NULL ? probe->taken_depth : 0;
+
+    memcpy(frames, probe->taken, (depth < room ? depth : room) * sizeof(*frames));
+    return depth;
+}
+
+/* Give the blob of a code id. Returns its bytes, 0 when it was not announced. */
+uint32_t probe_blob(uint32_t id, uint8_t *bytes, uint32_t room)
+{
+    if (id >= BLOB_COUNT || blobs[id].bytes == NULL)
+        return 0;
+    memcpy(bytes, blobs[id].bytes, blobs[id].count_bytes < room ? blobs[id].count_bytes : room);
+    return blobs[id].count_bytes;
+}
+
+uint64_t probe_number(unsigned which)
+{
+    const uint64_t numbers[] = {
+        faults,
+        python_is_ready,
+        python_walks_failed(),
+        python_names_lost(),
+        python_interpreters_refused(),
+        probe != NULL ? probe->walks : 0,
+        probe != NULL ? probe->pushes : 0,
+    };
+
+    return which < sizeof(numbers) / sizeof(numbers[0]) ? numbers[which] : 0;
+}
+
+void probe_refuse(bool is_on)
+{
+    is_refusing = is_on;
+}
+
+void probe_forget(void)
+{
+    python_walk_forget(&probe->walk);
+    probe->depth = 0;
+}
+
+/* Return the time of one walk of an unchanged stack. */
+double probe_time_ns(unsigned rounds)
+{
+    struct python_delta delta;
+    uint64_t start_ns = sys_now_ns();
+
+    for (unsigned i = 0; i < rounds; i++) {
+        if (python_walk_update(&probe->walk, &announcer, &delta))
+            apply(&delta);
+    }
+    return (double)(sys_now_ns() - start_ns) / rounds;
+}
