@@ -1,0 +1,21 @@
+/*
+ * The commands, one file each; the reports share one. All have the form of command_function.
+ */
+#ifndef CLI_COMMANDS_H
+#define CLI_COMMANDS_H
+
+#include "options.h"
+
+/* Start a program tracked and end as it ends. Context: tool. */
+command_function command_run;
+
+/* Make any of the reports of a capture. Context: tool. */
+command_function command_report;
+
+/* The collector of a session, started by command_run(). Context: tool. */
+command_function command_collect;
+
+/* Show the man page, or help that comes from the option table. Context: tool. */
+command_function command_help;
+
+#endif

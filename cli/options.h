@@ -1,0 +1,123 @@
+/*
+ * The one table of commands and options: parser, --help, man page and completion come from it.
+ *
+ * A new option is a row in options.c; a test says where else it must be told of.
+ */
+#ifndef CLI_OPTIONS_H
+#define CLI_OPTIONS_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum command_id {
+    COMMAND_NONE = 0, /* memtrack itself */
+    COMMAND_RUN,
+    COMMAND_SUMMARY,
+    COMMAND_TABLE,
+    COMMAND_TREE,
+    COMMAND_STATS,
+    COMMAND_FLAMEGRAPH,
+    COMMAND_DUMP,
+    COMMAND_INFO,
+    COMMAND_HELP,
+    COMMAND_COLLECT,
+    COMMAND_COUNT,
+};
+
+enum option_id {
+    OPTION_HELP = 0,
+    OPTION_VERSION,
+    OPTION_OUTPUT,  /* of a report */
+    OPTION_CAPTURE, /* of run: the same name, another file */
+    OPTION_FORCE,
+    OPTION_QUIET,
+    OPTION_VERBOSE,
+    OPTION_MODULE,
+    OPTION_CODE,
+    OPTION_NO_FOLLOW,
+    OPTION_FOLLOW_FORK,
+    OPTION_LEAKS,
+    OPTION_ALLOCATED,
+    OPTION_TEMPORARY,
+    OPTION_PROCESS,
+    OPTION_THREAD,
+    OPTION_SORT,
+    OPTION_ROWS,
+    OPTION_THRESHOLD,
+    OPTION_INVERTED,
+    OPTION_SHOW_RUNTIME,
+    OPTION_SOURCE,
+    OPTION_JSON,
+    OPTION_WIDTH,
+    OPTION_COLOR,
+    OPTION_ASCII,
+    OPTION_NO_PAGER,
+    OPTION_FORMAT,
+    OPTION_POOL_OPTIONS,
+    OPTION_STARTER,
+    OPTION_DIRECTORY,
+    OPTION_COUNT,
+};
+
+struct option_row {
+    char letter;          /* 0: none */
+    const char *name;     /* without "--"; NULL: the letter alone */
+    const char *argument; /* NULL: takes none; "[N]": may be left out; "a|b": one of these words */
+    const char *help;     /* one sentence, small letters, no full stop */
+    uint32_t commands;    /* 1u << command_id each */
+};
+
+/* What the user typed; all texts are argv's. */
+struct option_values {
+    bool is_set[OPTION_COUNT];
+    const char *values[OPTION_COUNT]; /* the last one given; NULL: none */
+    char **operands;                  /* NULL-terminated */
+    int operand_count;
+};
+
+/* Carry out a command. Returns the exit status (enum exit_status, or the program's). */
+typedef int command_function(enum command_id id, const struct option_values *values);
+
+struct command_row {
+    const char *name;
+    const char *alias;    /* NULL: none */
+    const char *operands; /* what stands behind the options */
+    const char *help;     /* one sentence, small letters, no full stop */
+    command_function *run;
+    bool is_internal;          /* in no list */
+    bool ends_options_at_word; /* the first operand ends the options: the rest is a program's */
+};
+
+extern const struct option_row option_rows[OPTION_COUNT];
+extern const struct command_row command_rows[COMMAND_COUNT];
+
+/* Find a command by its name or alias; COMMAND_NONE when there is none. Context: tool. */
+enum command_id options_find_command(const char *name);
+
+/*
+ * Return the command or the option (without dashes) that the user may have meant, or NULL.
+ * Context: tool.
+ */
+const char *options_nearest_command(const char *name);
+const char *options_nearest_option(enum command_id command, const char *name);
+
+/*
+ * Parse what stands behind a command's name.
+ * argv: argv[0] is the command's name; operands are moved to the end, texts stay where they are.
+ * On failure err says what is wrong and what was perhaps meant.
+ * Context: tool; not thread-safe (getopt).
+ */
+bool options_parse(enum command_id command, int argc, char **argv, struct option_values *ret_values,
+                   struct error *err);
+
+/*
+ * Return a whole number given with an option.
+ * least, most: what is allowed. *ret_number stays as it is when the option was not given.
+ * Returns false with err when it is something else. Context: tool.
+ */
+bool options_number(const struct option_values *values, enum option_id option, uint64_t least,
+                    uint64_t most, uint64_t *ret_number, struct error *err);
+
+#endif
