@@ -31,6 +31,14 @@ struct event {
 struct capture_merge;
 
 /*
+ * Return the index of the process whose blocks a forked child began with, or UINT32_MAX: not
+ * forked, or from one that is not in the capture. All events of that process in segments below the
+ * child's first one come before the child's.
+ * Context: tool.
+ */
+uint32_t capture_fork_parent(const struct capture *capture, uint32_t process_index);
+
+/*
  * Begin at the first event.
  * Context: tool.
  */

@@ -1,0 +1,407 @@
+/*
+ * Opening a capture: superblock, every section with its checksum, the records into the tables.
+ *
+ * Runs in the tools. What holds: sections are taken in the file's order until the first byte that is
+ * not right; all that stands before it is in the capture, nothing behind it is looked at. The
+ * directory only repeats what the headers say: it is compared, not needed.
+ */
+#include "capture/capture.h"
+
+#include "base/memory.h"
+#include "capture/load.h"
+#include "capture/mapping.h"
+#include "capture/section.h"
+#include "memtrack/format.h"
+#include "memtrack/varint.h"
+
+#include <lz4.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char capture_remedy_damaged[] = "what stands before it is reported";
+const char capture_remedy_newer[] = "read it with the memtrack that recorded it, or a newer one";
+const char capture_remedy_cut[] =
+    "the recording was cut off there; what stands before it is reported";
+
+enum {
+    PROGRESS_STEP_BYTES = 16 << 20,
+    /* A directory entry: offset, type, 3 zero bytes, stream, first segment. */
+    DIRECTORY_AT_TYPE = 8,
+    DIRECTORY_AT_STREAM = 12,
+    DIRECTORY_AT_SEGMENT = 16,
+};
+
+/* A capture being opened. */
+struct opening {
+    struct capture *capture;
+    struct capture_bytes content; /* up to the trailer, when there is one */
+    size_t offset;                /* of the section looked at */
+    uint64_t section_count;       /* of all types, so far */
+    uint64_t directory_offset;    /* as the trailer says */
+    uint8_t *unpacked;            /* room for a payload */
+    size_t unpacked_capacity;
+    capture_progress *progress;
+    void *user;
+    size_t reported_offset;
+};
+
+void capture_damage_set(struct capture_damage *damage, const char *file, uint64_t offset,
+                        const char *what, const char *remedy)
+{
+    if (damage->is_damaged)
+        return;
+    damage->is_damaged = true;
+    damage->offset = offset;
+    error_set(&damage->error, "%s: %s at offset %llu: %s", file, what, (unsigned long long)offset,
+              remedy);
+}
+
+static bool spoil(struct opening *opening, uint64_t offset, const char *what, const char *remedy)
+{
+    capture_damage_set(&opening->capture->damage, opening->content.file, offset, what, remedy);
+    return false;
+}
+
+bool capture_unpack(const uint8_t *payload, uint32_t payload_bytes, bool is_packed,
+                    uint32_t raw_bytes, uint8_t *ret_bytes)
+{
+    if (!is_packed) {
+        memcpy(ret_bytes, payload, raw_bytes);
+        return true;
+    }
+    return LZ4_decompress_safe((const char *)payload, (char *)ret_bytes, (int)payload_bytes,
+                               (int)raw_bytes) == (int)raw_bytes;
+}
+
+/* The records of a payload. ret_wrong: where the wrong one begins. */
+static record_fault load_records(struct capture *capture, const uint8_t *bytes, size_t size_bytes,
+                                 size_t *ret_wrong)
+{
+    struct capture_memory *memory = capture->memory;
+    struct cursor cursor = {bytes, size_bytes};
+
+    while (cursor.left_bytes > 0) {
+        struct cursor body;
+        record_fault fault = "record cut off";
+        uint64_t kind;
+
+        *ret_wrong = size_bytes - cursor.left_bytes;
+        if (cursor_varint(&cursor, &kind) && cursor_part(&cursor, &body))
+            fault = capture_load_record(capture, kind, &body);
+        if (fault != NULL)
+            return fault;
+        memory->record_count++;
+    }
+    return NULL;
+}
+
+static bool take_records(struct opening *opening, const struct section *section)
+{
+    bool is_packed = section->flags & SECTION_LZ4;
+    const uint8_t *bytes = section->payload;
+    size_t wrong = 0;
+    record_fault fault;
+
+    if (is_packed) {
+        opening->unpacked = memory_grow(opening->unpacked, &opening->unpacked_capacity,
+                                        section->raw_bytes, sizeof(*opening->unpacked));
+        if (!capture_unpack(section->payload, section->payload_bytes, is_packed, section->raw_bytes,
+                            opening->unpacked))
+            return spoil(opening, section->payload_offset, "payload that does not unpack",
+                         capture_remedy_damaged);
+        bytes = opening->unpacked;
+    }
+    fault = load_records(opening->capture, bytes, section->raw_bytes, &wrong);
+    if (fault == NULL)
+        return true;
+    /* Inside a packed payload there are no places: it is wrong where it begins. */
+    return spoil(opening, section->payload_offset + (is_packed ? 0 : wrong), fault,
+                 capture_remedy_damaged);
+}
+
+static bool take_events(struct opening *opening, const struct section *section)
+{
+    struct capture *capture = opening->capture;
+    struct capture_memory *memory = capture->memory;
+    const struct capture_thread *thread;
+
+    if (section->coder != CODER_FIXED)
+        return spoil(opening, opening->offset, "events packed in an unknown way",
+                     capture_remedy_newer);
+    if (section->record_count == 0 ||
+        section->raw_bytes != (uint64_t)section->record_count * EVENT_BYTES)
+        return spoil(opening, opening->offset, "events that do not fill their section",
+                     capture_remedy_damaged);
+    if (section->stream == 0 || section->stream > capture->thread_count)
+        return spoil(opening, opening->offset, "events of an unknown thread",
+                     capture_remedy_damaged);
+    thread = &capture->threads[section->stream - 1];
+    if (capture->processes[thread->process_index].number != section->process)
+        return spoil(opening, opening->offset, "events of another process than their thread's",
+                     capture_remedy_damaged);
+    capture->sections = memory_grow(capture->sections, &memory->section_capacity,
+                                    (size_t)capture->section_count + 1, sizeof(*capture->sections));
+    capture->sections[capture->section_count++] = (struct capture_section_entry){
+        .payload = section->payload,
+        .offset = section->payload_offset,
+        .first_segment = section->first_segment,
+        .payload_bytes = section->payload_bytes,
+        .raw_bytes = section->raw_bytes,
+        .record_count = section->record_count,
+        .stream = section->stream - 1,
+        .is_packed = section->flags & SECTION_LZ4,
+    };
+    capture->event_payload_bytes += section->payload_bytes;
+    capture->event_record_count += section->record_count;
+    return true;
+}
+
+/* Compare the directory with the sections before it, walking over their headers again. */
+static bool check_directory(struct opening *opening, const struct section *directory,
+                            size_t sections_offset)
+{
+    size_t offset = sections_offset;
+    uint64_t count = opening->section_count;
+    uint8_t *entries;
+    bool is_right;
+
+    if (opening->capture->state != CAPTURE_CLEAN)
+        return true; /* its trailer is missing: what is wrong is behind it */
+    if (opening->offset != opening->directory_offset ||
+        directory->next_offset != opening->content.size_bytes)
+        return spoil(opening, opening->offset, "directory in the midst of a capture",
+                     capture_remedy_damaged);
+    entries = memory_allocate(directory->raw_bytes, 1);
+    is_right = directory->raw_bytes == count * DIRECTORY_ENTRY_BYTES &&
+               capture_unpack(directory->payload, directory->payload_bytes,
+                              directory->flags & SECTION_LZ4, directory->raw_bytes, entries);
+    for (uint64_t i = 0; i < count && is_right; i++) {
+        const uint8_t *entry = entries + i * DIRECTORY_ENTRY_BYTES;
+        struct section section;
+
+        is_right = section_read(&opening->content, offset, &section, NULL) &&
+                   le_load_u64(entry) == offset && entry[DIRECTORY_AT_TYPE] == section.type &&
+                   le_load_u32(entry + DIRECTORY_AT_STREAM) == section.stream &&
+                   le_load_u64(entry + DIRECTORY_AT_SEGMENT) == section.first_segment;
+        offset = is_right ? section.next_offset : offset;
+    }
+    free(entries);
+    return is_right || spoil(opening, directory->payload_offset,
+                             "directory that does not fit the sections", capture_remedy_damaged);
+}
+
+/* In a running capture the last section may be on its way into the file. */
+static bool is_being_written(const struct opening *opening)
+{
+    size_t left_bytes = opening->content.size_bytes - opening->offset;
+    const uint8_t *header = opening->content.bytes + opening->offset;
+
+    if (opening->capture->state != CAPTURE_RUNNING)
+        return false;
+    if (left_bytes < SECTION_HEADER_BYTES)
+        return true;
+    return section_size(le_load_u32(header + 32)) > left_bytes; /* its payload bytes */
+}
+
+/* Take one section. Returns false when there is nothing more to take. */
+static bool take_section(struct opening *opening, size_t sections_offset)
+{
+    struct capture *capture = opening->capture;
+    struct section section;
+    struct error err;
+    bool is_taken = true;
+
+    if (is_being_written(opening))
+        return false;
+    if (!section_read(&opening->content, opening->offset, &section, &err)) {
+        capture->damage = (struct capture_damage){true, opening->offset, err};
+        return false;
+    }
+    if (!section_check_payload(&opening->content, &section, &err)) {
+        capture->damage = (struct capture_damage){true, section.payload_offset, err};
+        return false;
+    }
+    if (section.type == SECTION_RECORDS)
+        is_taken = take_records(opening, &section);
+    else if (section.type == SECTION_EVENTS)
+        is_taken = take_events(opening, &section);
+    else if (section.type == SECTION_DIRECTORY)
+        is_taken = check_directory(opening, &section, sections_offset);
+    opening->section_count++;
+    opening->offset = section.next_offset;
+    return is_taken;
+}
+
+static bool goes_on(struct opening *opening)
+{
+    if (opening->progress == NULL ||
+        opening->offset - opening->reported_offset < PROGRESS_STEP_BYTES)
+        return true;
+    opening->reported_offset = opening->offset;
+    return opening->progress(opening->user, opening->offset, opening->content.size_bytes);
+}
+
+/* Returns false when the user gave up. */
+static bool take_all(struct opening *opening, size_t sections_offset)
+{
+    struct capture *capture = opening->capture;
+
+    opening->offset = sections_offset;
+    while (opening->offset < opening->content.size_bytes && take_section(opening, sections_offset))
+        if (!goes_on(opening))
+            return false;
+    if (capture->state == CAPTURE_TRUNCATED)
+        spoil(opening, opening->content.size_bytes, "capture without an end", capture_remedy_cut);
+    return true;
+}
+
+/* What is there in every capture, so that nobody meets NULL; entry 0 of the tables. */
+static void begin_tables(struct capture *capture)
+{
+    static const char *const no_arguments[] = {NULL};
+    struct capture_memory *memory = capture->memory;
+    struct capture_session *session = &capture->session;
+
+    session->version = session->host = session->machine = session->directory = "";
+    session->arguments = no_arguments;
+    capture->summary.reason = "";
+    capture->codes = memory_grow(NULL, &memory->code_capacity, 1, sizeof(*capture->codes));
+    capture->codes[0] = (struct capture_code){{"", 0}, {"", 0}, (const uint8_t *)"", 0, 0, 0, 0};
+    capture->nodes = memory_grow(NULL, &memory->node_capacity, 1, sizeof(*capture->nodes));
+    capture->nodes[0] = (struct capture_node){0};
+    capture->stacks = memory_grow(NULL, &memory->stack_capacity, 1, sizeof(*capture->stacks));
+    capture->stacks[0] = (struct capture_stack){0};
+    capture->code_count = capture->node_count = capture->stack_count = 1;
+}
+
+/*
+ * Only a capture that is clean and right to its end has all events of all its processes. Of any
+ * other, what is beyond a process's bound may lack its other half in a thread not yet written.
+ */
+static void set_bounds(struct capture *capture)
+{
+    bool is_whole = capture->state == CAPTURE_CLEAN && !capture->damage.is_damaged;
+
+    for (uint32_t i = 0; i < capture->process_count && is_whole; i++)
+        capture->processes[i].bound_segment = UINT64_MAX;
+}
+
+static struct capture *create(const struct capture_mapping *mapping,
+                              const struct capture_superblock *superblock)
+{
+    struct capture *capture = memory_allocate(1, sizeof(*capture));
+
+    capture->memory = memory_allocate(1, sizeof(struct capture_memory));
+    capture->file = memory_copy_text(mapping->content.file);
+    capture->bytes = mapping->content.bytes;
+    capture->file_bytes = mapping->content.size_bytes;
+    memcpy(capture->session.uuid, superblock->uuid, sizeof(superblock->uuid));
+    capture->session.realtime_ns = superblock->realtime_ns;
+    begin_tables(capture);
+    return capture;
+}
+
+/* Returns false with err when nothing of use was read. */
+static bool load(struct capture *capture, const struct capture_mapping *mapping,
+                 const struct capture_superblock *superblock, capture_progress *progress,
+                 void *user, struct error *err)
+{
+    struct opening opening = {
+        .capture = capture, .content = mapping->content, .progress = progress, .user = user};
+    const struct capture_memory *memory = capture->memory;
+    bool is_done;
+
+    opening.content.file = capture->file;
+    if (capture_trailer_read(&mapping->content, &opening.directory_offset)) {
+        capture->state = CAPTURE_CLEAN;
+        opening.content.size_bytes -= TRAILER_BYTES;
+    } else {
+        capture->state = mapping->is_locked ? CAPTURE_RUNNING : CAPTURE_TRUNCATED;
+    }
+    is_done = take_all(&opening, superblock->sections_offset);
+    free(opening.unpacked);
+    if (!is_done) {
+        error_set(err, "%s: reading was given up", capture->file);
+        return false;
+    }
+    if (capture->damage.is_damaged && memory->record_count == 0) {
+        if (err != NULL)
+            *err = capture->damage.error;
+        return false;
+    }
+    set_bounds(capture);
+    return true;
+}
+
+struct capture *capture_open(const char *path, capture_progress *progress, void *user,
+                             struct error *err)
+{
+    struct capture_mapping mapping;
+    struct capture_superblock superblock;
+    struct capture *capture;
+
+    if (!capture_mapping_open(path, &mapping, err))
+        return NULL;
+    if (!capture_superblock_read(&mapping.content, &superblock, err)) {
+        capture_mapping_close(&mapping);
+        return NULL;
+    }
+    capture = create(&mapping, &superblock);
+    if (!load(capture, &mapping, &superblock, progress, user, err)) {
+        capture_close(capture);
+        return NULL;
+    }
+    return capture;
+}
+
+void capture_close(struct capture *capture)
+{
+    struct capture_memory *memory;
+    struct capture_mapping mapping;
+
+    if (capture == NULL)
+        return;
+    memory = capture->memory;
+    mapping =
+        (struct capture_mapping){{capture->file, capture->bytes, (size_t)capture->file_bytes}, 0};
+    capture_mapping_close(&mapping);
+    memory_pool_finish(&memory->pool);
+    free(memory);
+    free(capture->processes);
+    free(capture->threads);
+    free(capture->codes);
+    free(capture->nodes);
+    free(capture->stacks);
+    free(capture->ticks);
+    free(capture->rss);
+    free(capture->sections);
+    free((char *)(uintptr_t)capture->file);
+    free(capture);
+}
+
+uint64_t capture_tick_time_ns(const struct capture *capture, uint32_t tick)
+{
+    uint32_t low = 0, high = capture->tick_count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (capture->ticks[middle].tick <= tick)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 ? capture->ticks[low - 1].time_ns : 0;
+}
+
+uint32_t capture_process_index(const struct capture *capture, uint32_t number)
+{
+    /* Numbers mostly are 1, 2, ... in the file's order. */
+    if (number > 0 && number <= capture->process_count &&
+        capture->processes[number - 1].number == number)
+        return number - 1;
+    for (uint32_t i = 0; i < capture->process_count; i++)
+        if (capture->processes[i].number == number)
+            return i;
+    return UINT32_MAX;
+}
