@@ -5,6 +5,7 @@
 #include "base/syscalls.h"
 
 #include <linux/futex.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <time.h>
 
@@ -14,8 +15,7 @@
 
 static bool wipe_on_fork(long address, size_t size_bytes)
 {
-    return !sys_failed(
-        sys_call(SYS_madvise, address, (long)size_bytes, MADV_WIPEONFORK, 0, 0, 0));
+    return !sys_failed(sys_call(SYS_madvise, address, (long)size_bytes, MADV_WIPEONFORK, 0, 0, 0));
 }
 
 void *sys_map_wiped(size_t size_bytes)
@@ -40,8 +40,8 @@ void sys_unmap(void *memory, size_t size_bytes)
 void *sys_remap_wiped(void *memory, size_t old_bytes, size_t new_bytes)
 {
     /* The mapping keeps its advice when it grows (linux mm/mremap.c copies vm_flags). */
-    long address = sys_call(SYS_mremap, (long)memory, (long)old_bytes, (long)new_bytes,
-                            MREMAP_MAYMOVE, 0, 0);
+    long address =
+        sys_call(SYS_mremap, (long)memory, (long)old_bytes, (long)new_bytes, MREMAP_MAYMOVE, 0, 0);
 
     return sys_failed(address) ? NULL : (void *)address;
 }
@@ -50,21 +50,65 @@ uint64_t sys_now_ns(void)
 {
     struct timespec now = {0};
 
-    sys_call(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&now, 0, 0, 0, 0);
+    /* libc asks the vDSO: no system call that a filter could refuse, and it cannot fail. */
+    clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-void sys_futex_wait(uint32_t *word, uint32_t value, uint64_t timeout_ns)
+uint32_t sys_process_id(void)
 {
-    struct timespec timeout = {
-        .tv_sec = (time_t)(timeout_ns / UINT64_C(1000000000)),
-        .tv_nsec = (long)(timeout_ns % UINT64_C(1000000000)),
+    return (uint32_t)sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
+}
+
+uint32_t sys_thread_id(void)
+{
+    return (uint32_t)sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
+}
+
+uint64_t sys_block_signals(void)
+{
+    uint64_t all = UINT64_MAX, old = 0;
+
+    sys_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&old, sizeof(all), 0, 0);
+    return old;
+}
+
+void sys_restore_signals(uint64_t mask)
+{
+    sys_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, sizeof(mask), 0, 0);
+}
+
+bool sys_is_on_signal_stack(void)
+{
+    stack_t stack = {0};
+
+    sys_call(SYS_sigaltstack, 0, (long)&stack, 0, 0, 0, 0);
+    return (stack.ss_flags & SS_ONSTACK) != 0;
+}
+
+static struct timespec timespec_of(uint64_t duration_ns)
+{
+    return (struct timespec){
+        .tv_sec = (time_t)(duration_ns / UINT64_C(1000000000)),
+        .tv_nsec = (long)(duration_ns % UINT64_C(1000000000)),
     };
+}
+
+void sys_sleep(uint64_t duration_ns)
+{
+    struct timespec duration = timespec_of(duration_ns);
+
+    sys_call(SYS_nanosleep, (long)&duration, 0, 0, 0, 0, 0);
+}
+
+void sys_futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns)
+{
+    struct timespec timeout = timespec_of(timeout_ns);
 
     sys_call(SYS_futex, (long)word, FUTEX_WAIT, (long)value, (long)&timeout, 0, 0);
 }
 
-void sys_futex_wake(uint32_t *word, int count)
+void sys_futex_wake(_Atomic uint32_t *word, int count)
 {
     sys_call(SYS_futex, (long)word, FUTEX_WAKE, count, 0, 0, 0);
 }

@@ -8,6 +8,7 @@
 #ifndef BASE_SYSCALLS_H
 #define BASE_SYSCALLS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -72,16 +73,33 @@ void sys_unmap(void *memory, size_t size_bytes);
  */
 void *sys_remap_wiped(void *memory, size_t old_bytes, size_t new_bytes);
 
-/* Return CLOCK_MONOTONIC in ns. Context: hot path (a system call: slow paths only). */
+/* Return CLOCK_MONOTONIC in ns. Context: hot path (slow paths only: it costs 25 ns). */
 uint64_t sys_now_ns(void);
+
+/* Sleep, at most so long. Context: hot path (slow paths only). */
+void sys_sleep(uint64_t duration_ns);
+
+/* Return the calling process's and thread's ids. Context: hot path (slow paths only). */
+uint32_t sys_process_id(void);
+uint32_t sys_thread_id(void);
+
+/*
+ * Keep all signals from the calling thread, until sys_restore_signals() with what this returned.
+ * Context: hot path (slow paths only).
+ */
+uint64_t sys_block_signals(void);
+void sys_restore_signals(uint64_t mask);
+
+/* Whether the thread runs on its sigaltstack(). Context: hot path (slow paths only). */
+bool sys_is_on_signal_stack(void);
 
 /*
  * Wait on a futex shared between processes, at most timeout_ns. Wakes early are allowed.
  * Context: hot path (slow paths only).
  */
-void sys_futex_wait(uint32_t *word, uint32_t value, uint64_t timeout_ns);
+void sys_futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns);
 
 /* Wake up to count waiters of a shared futex. Context: hot path (slow paths only). */
-void sys_futex_wake(uint32_t *word, int count);
+void sys_futex_wake(_Atomic uint32_t *word, int count);
 
 #endif

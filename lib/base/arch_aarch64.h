@@ -1,0 +1,35 @@
+/* arch.h for aarch64. Included by it alone. */
+#ifndef BASE_ARCH_AARCH64_H
+#define BASE_ARCH_AARCH64_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+static inline bool arch_reserve(_Atomic uint64_t *word, uint64_t expected, uint64_t desired)
+{
+    uint64_t seen;
+    uint32_t is_refused;
+
+    /*
+     * An exception return clears the exclusive monitor, so a handler between the two makes the
+     * store fail, as does a cache line that moves: the caller tries again.
+     */
+    __asm__ volatile("ldxr %0, %2\n\t"
+                     "mov %w1, #1\n\t"
+                     "cmp %0, %3\n\t"
+                     "b.ne 1f\n\t"
+                     "stxr %w1, %4, %2\n"
+                     "1:"
+                     : "=&r"(seen), "=&r"(is_refused), "+Q"(*word)
+                     : "r"(expected), "r"(desired)
+                     : "memory", "cc");
+    return is_refused == 0;
+}
+
+static inline void arch_pause(void)
+{
+    __asm__ volatile("yield");
+}
+
+#endif

@@ -1,0 +1,26 @@
+/* arch.h for x86_64. Included by it alone. */
+#ifndef BASE_ARCH_X86_64_H
+#define BASE_ARCH_X86_64_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+static inline bool arch_reserve(_Atomic uint64_t *word, uint64_t expected, uint64_t desired)
+{
+    bool is_stored;
+
+    /* No lock prefix: one instruction is whole for the handlers of its own thread. */
+    __asm__ volatile("cmpxchgq %3, %1"
+                     : "=@ccz"(is_stored), "+m"(*word), "+a"(expected)
+                     : "r"(desired)
+                     : "memory");
+    return is_stored;
+}
+
+static inline void arch_pause(void)
+{
+    __builtin_ia32_pause();
+}
+
+#endif
