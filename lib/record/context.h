@@ -1,0 +1,108 @@
+/*
+ * What a thread keeps between its events: its ring, its place in the order, its chains.
+ *
+ * There is one context for each ring, in memory that a forked child finds zeroed. A thread points
+ * to its own with a variable of its own; before its first event that is a context of nobody.
+ *
+ * A context is touched by its thread, and by signal handlers on top of it. What holds: a handler
+ * leaves everything as it found it, but for end, net_bytes and the tallies, which only get newer;
+ * and for a handler that forks and returns in the child, where all of it is zero from then on. So
+ * ring and slots are read once, ring first, and used only when slots is not NULL.
+ */
+#ifndef RECORD_CONTEXT_H
+#define RECORD_CONTEXT_H
+
+#include "memtrack/protocol.h"
+#include "python/walk.h"
+#include "record/order.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct context {
+    /* One cache line for the hot path. */
+    uint32_t epoch; /* the process's, when last looked at; 0: nobody's context */
+    bool must_pop;  /* the reader's idea of the chain is not ours any more */
+    bool is_lossy;  /* nobody drains: events are counted, not waited for */
+    uint16_t blob_number;
+    struct order_thread order;
+    struct ring_entry *ring;
+    struct slot *slots;
+    uint64_t end;       /* the cursor may be moved so far without asking */
+    uint64_t net_bytes; /* allocated since the last SYNC */
+    uintptr_t busy;     /* frame of the event that is using the chains, or 0 */
+
+    uintptr_t sync_frame;    /* while order.match is BUSY: of the event that made it so, or 0 */
+    uint64_t lap;            /* the one in which CLOCK was written last, plus 1 */
+    uint64_t lost;           /* events that the next LOST record will tell of */
+    uint64_t lossy_consumed; /* what the reader had released when we stopped waiting */
+    uint32_t loads_seen;     /* libraries loaded when we last looked for an interpreter */
+    struct python_walk walk;
+    struct slot scratch[GROUP_MAX_SLOTS]; /* deltas of the event that is busy */
+};
+
+/* The calling thread's; never NULL. */
+extern __thread struct context *context_own __attribute__((tls_model("initial-exec")));
+
+/*
+ * The context of a thread that is inside an entry of the allocator which may call another entry by
+ * its name: what is called then is no event of the program. Its own context is held meanwhile.
+ */
+extern struct context context_muted;
+
+struct context_held {
+    struct context *context;
+    uintptr_t frame; /* of the hook that muted the thread */
+};
+
+extern __thread struct context_held context_held __attribute__((tls_model("initial-exec")));
+
+/*
+ * Mute the calling thread, until context_unmute() with what this returned.
+ * Context: hot path.
+ */
+static inline __attribute__((always_inline)) struct context *context_mute(void)
+{
+    struct context *context = context_own;
+
+    /* Already muted: we are called by the allocator, or by a handler; what is held stays held. */
+    if (context != &context_muted) {
+        context_held.context = context;
+        context_held.frame = (uintptr_t)__builtin_frame_address(0);
+        atomic_signal_fence(memory_order_seq_cst);
+        context_own = &context_muted;
+    }
+    return context;
+}
+
+/* Context: hot path. */
+static inline void context_unmute(struct context *context)
+{
+    context_own = context;
+}
+
+/*
+ * Get the calling thread's context, ready to record: claimed, of today's epoch.
+ * frame: address of the frame of the event at hand, or of anything outside it on its stack.
+ * caller: the return address of the hook.
+ * Returns NULL when the event is not to be recorded, or could not be and has been counted as lost.
+ * Context: hot path (slow paths only).
+ */
+struct context *context_enter(uintptr_t frame, const void *caller);
+
+/*
+ * Count an event that could not be recorded. Once an event.
+ * context: NULL when the thread has none.
+ * Context: hot path (slow paths only).
+ */
+void context_lose_event(struct context *context);
+
+/*
+ * Whether the code that stored the frame has been left for good, as by siglongjmp(); if not, the
+ * caller runs on top of it, in a signal handler. Unsure means no.
+ * Context: hot path (slow paths only).
+ */
+bool context_has_left(uintptr_t frame, uintptr_t frame_now);
+
+#endif

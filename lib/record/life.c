@@ -1,0 +1,79 @@
+/*
+ * Exec, exit, fork and names in the ring of the thread that causes them.
+ *
+ * Runs in the program's threads, inside the hooks of lib/hook. These calls are rare: each enters as
+ * an event on the slow path does.
+ */
+#include "record/life.h"
+
+#include "base/syscalls.h"
+#include "record/blob.h"
+#include "record/chain.h"
+#include "record/context.h"
+#include "record/process.h"
+#include "record/ring.h"
+#include "record/segment.h"
+
+#include <string.h>
+
+enum {
+    THREAD_NAME_BYTES = 15, /* linux TASK_COMM_LEN without the NUL */
+};
+
+#define LIFE_LACKS_SESSION (UINT64_C(1) << 53)
+
+/* NULL: nothing to record to, or nothing to say from here. */
+static struct context *enter(uintptr_t frame)
+{
+    if (process.header == NULL)
+        return NULL;
+    return context_enter(frame, NULL);
+}
+
+void life_record(enum life life, uint64_t code, bool lacks_session)
+{
+    struct context *context = enter((uintptr_t)__builtin_frame_address(0));
+    struct slot record = {
+        slot_head(OP_LIFE) | (unsigned)life | (lacks_session ? LIFE_LACKS_SESSION : 0), code};
+
+    if (context != NULL && process_is_ours() && !ring_write(context, &record, 1))
+        context_lose_event(context);
+}
+
+void life_fork_ahead(void)
+{
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    struct context *context = enter(frame);
+    struct slot record = {slot_head(OP_LIFE) | LIFE_FORK, 0};
+
+    if (context == NULL || !process_is_ours())
+        return;
+    if (!segment_begin(context, SYNC_FORK, frame) || !ring_write(context, &record, 1))
+        context_lose_event(context);
+    /* What other threads record from now on is not in segments that they have begun before. */
+    process_next_epoch();
+}
+
+static void put_u32(uint8_t *bytes, uint32_t value)
+{
+    for (unsigned i = 0; i < sizeof(value); i++)
+        bytes[i] = (uint8_t)(value >> 8 * i);
+}
+
+void life_thread_name(const char *name)
+{
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    struct context *context = enter(frame);
+    uint8_t bytes[BLOB_NAME_HEADER_BYTES + THREAD_NAME_BYTES] = {0};
+    size_t count_bytes = strnlen(name, THREAD_NAME_BYTES);
+
+    /* In a handler on top of an event the scratch memory is in use: the name is then not told. */
+    if (context == NULL || !process_is_ours() || !chain_take(context, frame))
+        return;
+    put_u32(bytes, sys_thread_id());
+    bytes[4] = NAME_THREAD;
+    memcpy(bytes + BLOB_NAME_HEADER_BYTES, name, count_bytes);
+    if (!blob_write(context, BLOB_NAME, bytes, BLOB_NAME_HEADER_BYTES + count_bytes))
+        process_count(COUNTER_NAMES_LOST, 1);
+    chain_release(context);
+}

@@ -1,0 +1,237 @@
+/*
+ * Our slot in the process table, and the end of recording.
+ *
+ * Runs in the program's threads, on slow paths. What a forked child must not inherit lies in wiped
+ * memory; that it is zero is how a child knows that it is one. What it may inherit (the pool, the
+ * page tags, the counter of segments) it goes on with from its copy.
+ *
+ * Relaxed, where nothing is said: words that say only themselves.
+ */
+#include "record/process.h"
+
+#include "base/arch.h"
+#include "base/syscalls.h"
+#include "python/walk.h"
+#include "record/context.h"
+
+#include <linux/futex.h>
+#include <sys/mman.h>
+
+enum process_image_state {
+    IMAGE_NEW = 0, /* a forked child that has not recorded yet */
+    IMAGE_CLAIMING = 1,
+    IMAGE_LIVE = 2,
+    IMAGE_REFUSED = 3, /* there is no slot for it, or it is not to be followed */
+};
+
+enum {
+    IMAGE_BYTES = 4096,
+};
+
+#define CLAIM_LIMIT_NS UINT64_C(1000000000)
+
+/* No context's epoch is 1 while this is looked at: those that are not claimed have 0. */
+static _Atomic uint32_t epoch_of_nobody = 1;
+
+struct process process = {.epoch = &epoch_of_nobody};
+struct order process_order;
+
+static void slot_fill(struct pool_process *slot, enum pool_process_how how)
+{
+    uint32_t number =
+        atomic_fetch_add_explicit(&process.header->next_process, 1, memory_order_relaxed) + 1;
+
+    slot->pid = sys_process_id();
+    slot->parent_number = process.parent_number;
+    slot->how = (uint8_t)(how == PROCESS_BY_EXEC && number == 1 ? PROCESS_BY_START : how);
+    slot->first_segment = atomic_load_explicit(&process_order.next_segment, memory_order_relaxed);
+    slot->started_ns = sys_now_ns();
+    if (atomic_load_explicit(&slot->epoch, memory_order_relaxed) == 0)
+        atomic_store_explicit(&slot->epoch, 1, memory_order_relaxed);
+    atomic_store_explicit(&slot->number, number, memory_order_relaxed);
+    /* Release: who sees LIVE sees the rest. */
+    atomic_store_explicit(&slot->state, PROCESS_LIVE, memory_order_release);
+
+    process.slot = slot;
+    process.epoch = &slot->epoch;
+    process.parent_number = number;
+    process.image->pid = slot->pid;
+    process.image->number = number;
+}
+
+bool process_open(struct pool_header *header, size_t mapped_bytes, uint32_t ring_count,
+                  uint32_t slot_index)
+{
+    char *pool = (char *)header;
+    size_t context_bytes = ring_count * sizeof(struct context);
+    char *wiped = sys_map_wiped(IMAGE_BYTES + context_bytes);
+
+    if (wiped == NULL)
+        return false;
+    process.image = (struct process_image *)wiped;
+    process.contexts = (struct context *)(wiped + IMAGE_BYTES);
+    process.header = header;
+    process.mapped_bytes = mapped_bytes;
+    process.table = (struct pool_process *)(pool + header->process_offset);
+    process.directory = (struct ring_entry *)(pool + header->directory_offset);
+    process.rings = (struct slot *)(pool + header->rings_offset);
+    process.death_word = (_Atomic uint32_t *)(pool + header->death_word_offset);
+    process.ring_count = ring_count;
+    if (header->min_size > 0)
+        process.mode |= PROCESS_SKIPS_SMALL;
+    /* Segment 0 is left out: a highest segment of 0 says "none yet". */
+    atomic_store_explicit(&process_order.next_segment, 1, memory_order_relaxed);
+    slot_fill(&process.table[slot_index], PROCESS_BY_EXEC);
+    process.image->state = IMAGE_LIVE;
+    return true;
+}
+
+/* Take a free slot for a forked child. */
+static bool slot_take(void)
+{
+    for (uint32_t i = 0; i < process.header->process_count; i++) {
+        struct pool_process *slot = &process.table[i];
+        uint32_t state = atomic_load_explicit(&slot->state, memory_order_relaxed);
+
+        /* Acquire: what the collector did to the slot before it gave it back is over. */
+        if (state != PROCESS_FREE ||
+            !atomic_compare_exchange_strong_explicit(&slot->state, &state, PROCESS_CLAIMED,
+                                                     memory_order_acquire, memory_order_relaxed))
+            continue;
+        slot_fill(slot, PROCESS_BY_FORK);
+        return true;
+    }
+    return false;
+}
+
+/* Take a slot, waiting for one as for room in a ring. Runs in one thread of the child. */
+static enum process_image_state child_enter(void)
+{
+    uint64_t began_ns = sys_now_ns();
+
+    if (!process_is_followed())
+        return IMAGE_REFUSED;
+    while (!slot_take()) {
+        if (process_lost_collector() || sys_now_ns() - began_ns > CLAIM_LIMIT_NS)
+            return IMAGE_REFUSED;
+        process_ring_doorbell();
+        if (process.makes_no_calls)
+            arch_pause();
+        else
+            sys_sleep(UINT64_C(1000000));
+    }
+    return IMAGE_LIVE;
+}
+
+bool process_claim(void)
+{
+    uint32_t state = IMAGE_NEW;
+    uint64_t began_ns;
+
+    if (atomic_compare_exchange_strong(&process.image->state, &state, IMAGE_CLAIMING)) {
+        state = child_enter();
+        /* Release: threads that see LIVE see our slot and epoch. */
+        atomic_store_explicit(&process.image->state, state, memory_order_release);
+        return state == IMAGE_LIVE;
+    }
+    /* Another thread of the child is at it: it has its signals blocked and comes to an end. */
+    for (began_ns = sys_now_ns(); state == IMAGE_CLAIMING;) {
+        if (sys_now_ns() - began_ns > 2 * CLAIM_LIMIT_NS)
+            return false;
+        arch_pause();
+        state = atomic_load_explicit(&process.image->state, memory_order_acquire);
+    }
+    return state == IMAGE_LIVE && process_is_ours();
+}
+
+void process_find_python(void)
+{
+    if ((process.header->options & POOL_OPTION_PYTHON) == 0)
+        return;
+    python_find_runtime();
+    if (python_is_ready)
+        process.mode |= PROCESS_WALKS_PYTHON;
+}
+
+bool process_is_refused(void)
+{
+    return atomic_load_explicit(&process.image->state, memory_order_relaxed) == IMAGE_REFUSED;
+}
+
+bool process_is_followed(void)
+{
+    return (process.header->options & POOL_OPTION_FOLLOW) != 0;
+}
+
+bool process_is_ours(void)
+{
+    return process.image != NULL && process.image->pid == sys_process_id();
+}
+
+bool process_has_threads(void)
+{
+    return process.image->rings_claimed > 1;
+}
+
+bool process_lost_collector(void)
+{
+    uint32_t word = atomic_load_explicit(process.death_word, memory_order_relaxed);
+
+    if (word != 0 && (word & FUTEX_OWNER_DIED) == 0)
+        return false;
+    process.is_off = true;
+    return true;
+}
+
+/*
+ * Put memory of our own in the pool's place: a store that is still on its way then hits nothing that
+ * others read. Without memory for that, the pool stays.
+ */
+static void let_go_of_pool(void)
+{
+    if (atomic_exchange(&process.is_off, true))
+        return;
+    if (process.image->state == IMAGE_LIVE && process_is_ours())
+        atomic_store_explicit(&process.slot->state, PROCESS_DETACHED, memory_order_release);
+    sys_call(SYS_mmap, (long)process.header, (long)process.mapped_bytes, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+bool process_is_recording(void)
+{
+    uint32_t state;
+
+    if (process.header == NULL || process.is_off)
+        return false;
+    state = atomic_load_explicit(&process.header->state, memory_order_relaxed);
+    if (state == POOL_ENDED)
+        let_go_of_pool();
+    return state == POOL_RECORDING;
+}
+
+void process_next_epoch(void)
+{
+    uint32_t epoch = atomic_load_explicit(process.epoch, memory_order_relaxed);
+
+    /* The collector adds too, and 0 is nobody's. */
+    while (!atomic_compare_exchange_weak_explicit(process.epoch, &epoch,
+                                                  epoch + 1 == 0 ? 1 : epoch + 1,
+                                                  memory_order_relaxed, memory_order_relaxed))
+        ;
+}
+
+void process_count(enum pool_counter counter, uint64_t amount)
+{
+    atomic_fetch_add_explicit(&process.slot->counters[counter], amount, memory_order_relaxed);
+}
+
+void process_ring_doorbell(void)
+{
+    struct pool_header *header = process.header;
+
+    if (atomic_load_explicit(&header->collector_sleeping, memory_order_relaxed) == 0 ||
+        process.makes_no_calls)
+        return;
+    atomic_fetch_add_explicit(&header->doorbell, 1, memory_order_relaxed);
+    sys_futex_wake(&header->doorbell, 1);
+}

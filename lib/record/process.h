@@ -1,0 +1,128 @@
+/*
+ * This process's place in the session: the pool that it maps, its slot in the process table, and
+ * what all its threads share.
+ *
+ * Filled in once at start-up, before any thread records; a forked child takes a slot of its own at
+ * its first event. What holds: threads look at process.epoch before anything else, and it differs
+ * from the epoch of every context as long as there is nothing to record to.
+ */
+#ifndef RECORD_PROCESS_H
+#define RECORD_PROCESS_H
+
+#include "memtrack/protocol.h"
+#include "record/order.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct context;
+
+/* How much work an allocation is; 0: the hot path does it all. */
+enum process_mode {
+    PROCESS_WALKS_PYTHON = 1u << 0,
+    PROCESS_SKIPS_SMALL = 1u << 1, /* min_size */
+};
+
+struct process {
+    /* Read by the hot path; constant between the start (or a child's first event) and the end. */
+    _Atomic uint32_t *epoch; /* of our slot; before there is one, a word that no context matches */
+    _Atomic uint32_t mode;   /* enum process_mode */
+    /* Constant once started. */
+    struct pool_header *header;
+    struct pool_process *table;
+    struct ring_entry *directory;
+    struct slot *rings;
+    _Atomic uint32_t *death_word;
+    uint32_t ring_count;         /* how many of them we have mapped */
+    size_t mapped_bytes;         /* of the pool, from header on */
+    struct context *contexts;    /* one for each ring; wiped memory */
+    struct process_image *image; /* wiped memory */
+    /* Changing. */
+    struct pool_process *slot;
+    _Atomic uint32_t parent_number; /* for the child that is forked next: our own number */
+    _Atomic bool is_off;            /* for good: nobody drains, or the session is over */
+    _Atomic bool makes_no_calls; /* a system call filter has been seen: spin instead of waiting */
+    uintptr_t provider_start;    /* the object whose malloc we call, as far as it is mapped */
+    uintptr_t provider_end;
+};
+
+/* What a forked child finds zeroed. */
+struct process_image {
+    _Atomic uint32_t state; /* enum process_image_state */
+    _Atomic uint32_t number;
+    _Atomic uint32_t pid;
+    _Atomic uint32_t rings_claimed;
+    _Atomic bool has_announced_python;
+};
+
+extern struct process process;
+extern struct order process_order;
+
+/*
+ * Take part in a session.
+ * header: the pool, mapped shared and checked, with ring_count rings at least; stays mapped.
+ * slot_index: our slot in the process table, claimed for us.
+ * Returns false when there is no memory for the threads' contexts: nothing has been done.
+ * Context: start-up.
+ */
+bool process_open(struct pool_header *header, size_t mapped_bytes, uint32_t ring_count,
+                  uint32_t slot_index);
+
+/*
+ * Make sure that this process has a slot of its own: a forked child takes one here.
+ * Returns false when it has none, or when the memory is another process's (vfork): no event may be
+ * recorded from here.
+ * Context: hot path (slow paths only), all signals blocked.
+ */
+bool process_claim(void);
+
+/*
+ * Look for a Python interpreter whose stacks are to be recorded, if they are wanted. Cheap when
+ * there is none; safe to repeat.
+ * Context: start-up, or any thread outside the loader's lock.
+ */
+void process_find_python(void);
+
+/* Whether process_claim() would fail for good. Context: hot path (slow paths only). */
+bool process_is_refused(void);
+
+/* Whether a child that is refused is a loss: children are to be followed. Context: any thread. */
+bool process_is_followed(void);
+
+/* Whether an address lies in the object that provides malloc. Context: hot path. */
+static inline bool process_is_provider(const void *address)
+{
+    return (uintptr_t)address - process.provider_start <
+           process.provider_end - process.provider_start;
+}
+
+/* Whether this is the process whose threads' contexts we see (not so in a child of vfork). */
+bool process_is_ours(void);
+
+/* Whether more than one thread has recorded. Context: hot path. */
+bool process_has_threads(void);
+
+/*
+ * Whether the collector has died. Recording then ends for good, here.
+ * Context: hot path (slow paths only).
+ */
+bool process_lost_collector(void);
+
+/*
+ * Whether events are recorded now. Sees to it that the pool is let go once the session has ended.
+ * Context: hot path (slow paths only).
+ */
+bool process_is_recording(void);
+
+/* Add 1 to the epoch, so that every thread begins a segment. Context: any thread. */
+void process_next_epoch(void);
+
+/* Add to one of our counters. Context: hot path (slow paths only). */
+void process_count(enum pool_counter counter, uint64_t amount);
+
+/* Wake the collector if it sleeps. Context: hot path (slow paths only). */
+void process_ring_doorbell(void);
+
+#endif

@@ -1,0 +1,273 @@
+/*
+ * Events that are not the usual one.
+ *
+ * Runs in the program's threads, inside their malloc. An event that cannot be recorded is counted
+ * once, here; a thread whose context vanishes under it (a handler forked, and we are the child)
+ * begins the event again.
+ */
+#include "record/track.h"
+
+#include "record/chain.h"
+#include "record/segment.h"
+
+enum outcome {
+    RECORDED,
+    LOST,
+    BEGIN_AGAIN,
+};
+
+/* One event on its way. */
+struct event {
+    uint64_t w0;
+    uint64_t w1;
+    uintptr_t address;
+    uintptr_t frame;
+    const void *caller;
+    uint64_t segment;      /* it may stand in this one without another look at its page; 0: none */
+    unsigned count_deltas; /* slots of context->scratch that go ahead of it */
+};
+
+/* Record an event and the deltas ahead of it as one group. */
+static enum outcome write_event(struct context *context, struct event *event)
+{
+    unsigned need = event->count_deltas + 1;
+
+    for (;;) {
+        struct ring_entry *ring = context->ring;
+        struct slot *slots;
+        uint64_t cursor;
+
+        atomic_signal_fence(memory_order_seq_cst);
+        slots = context->slots;
+        if (slots == NULL)
+            return BEGIN_AGAIN;
+        /* Relaxed: words of this thread; the page's owner is order.c's. */
+        cursor = atomic_load_explicit(&ring->cursor, memory_order_relaxed);
+        atomic_signal_fence(memory_order_seq_cst);
+        if (cursor + need > context->end) {
+            if (ring_make_room(context, need))
+                continue;
+            return context->slots == NULL ? BEGIN_AGAIN : LOST;
+        }
+        if (event->segment != atomic_load_explicit(&context->order.segment, memory_order_relaxed) &&
+            atomic_load_explicit(&process_order.owner[order_bucket(event->address)],
+                                 memory_order_relaxed) !=
+                atomic_load_explicit(&context->order.match, memory_order_relaxed)) {
+            if (segment_enter_page(context, event->address, event->frame, &event->segment))
+                continue;
+            return context->slots == NULL ? BEGIN_AGAIN : LOST;
+        }
+        if (!arch_reserve(&ring->cursor, cursor, cursor + need))
+            continue;
+        ring_fill_group(slots, cursor, context->scratch, event->count_deltas);
+        ring_fill(slots, cursor + event->count_deltas, event->w0, event->w1);
+        return RECORDED;
+    }
+}
+
+/* Record an event with the calling thread's stack. */
+static enum outcome write_with_stack(struct context *context, struct event *event)
+{
+    enum outcome outcome;
+
+    event->count_deltas = 0;
+    event->w0 &= ~SLOT_DETACHED;
+    if (!chain_take(context, event->frame)) {
+        event->w0 |= SLOT_DETACHED;
+        return write_event(context, event);
+    }
+    outcome = chain_update(context, &event->count_deltas) ? write_event(context, event) : LOST;
+    if (context->slots == NULL)
+        return BEGIN_AGAIN;
+    chain_release(context);
+    return outcome;
+}
+
+static bool has_stack(void)
+{
+    return (process.mode & PROCESS_WALKS_PYTHON) != 0;
+}
+
+/* Begin a segment for a map's event: a range has more pages than one tag. */
+static bool begin_for_range(struct context *context, struct event *event)
+{
+    if (!segment_begin(context, SYNC_MAP, event->frame))
+        return false;
+    event->segment = atomic_load_explicit(&context->order.segment, memory_order_relaxed);
+    return true;
+}
+
+/* Count a block's bytes, and begin a segment when so many have come together. */
+static bool count_bytes(struct context *context, const struct event *event, size_t size_bytes)
+{
+    uint64_t net_bytes = context->net_bytes + size_bytes;
+
+    if (size_bytes >= TRACK_SYNC_BYTES)
+        return segment_begin(context, SYNC_BIG, event->frame);
+    if (net_bytes >= TRACK_SYNC_BYTES) {
+        net_bytes = size_bytes;
+        /* A thread alone is in order already. */
+        if (process_has_threads() && !segment_begin(context, SYNC_NET, event->frame))
+            return false;
+    }
+    context->net_bytes = net_bytes;
+    return true;
+}
+
+/* Record an allocation of a block, a map, or a failure. */
+static void record_allocation(struct event *event, size_t size_bytes, bool is_range)
+{
+    enum outcome outcome = BEGIN_AGAIN;
+
+    while (outcome == BEGIN_AGAIN) {
+        struct context *context = context_enter(event->frame, event->caller);
+
+        if (context == NULL)
+            return;
+        if (is_range ? !begin_for_range(context, event) : !count_bytes(context, event, size_bytes))
+            outcome = context->slots == NULL ? BEGIN_AGAIN : LOST;
+        else
+            outcome = has_stack() ? write_with_stack(context, event) : write_event(context, event);
+        if (outcome == LOST)
+            context_lose_event(context);
+    }
+}
+
+/* Record what has no stack: a release, or that it did not happen, or a change of class. */
+static void record_plain(struct event *event, bool is_range)
+{
+    enum outcome outcome = BEGIN_AGAIN;
+
+    while (outcome == BEGIN_AGAIN) {
+        struct context *context = context_enter(event->frame, event->caller);
+
+        if (context == NULL)
+            return;
+        if (is_range && !begin_for_range(context, event))
+            outcome = context->slots == NULL ? BEGIN_AGAIN : LOST;
+        else
+            outcome = write_event(context, event);
+        if (outcome == LOST)
+            context_lose_event(context);
+    }
+}
+
+void track_allocated_slow(uint64_t w0, uint64_t w1, uintptr_t address, size_t size_bytes,
+                          const void *caller)
+{
+    struct event event = {.w0 = w0, .w1 = w1, .address = address, .caller = caller};
+
+    event.frame = (uintptr_t)__builtin_frame_address(0);
+    record_allocation(&event, size_bytes, false);
+}
+
+void track_allocated_stack(uint64_t w0, uint64_t w1, uintptr_t address, size_t size_bytes,
+                           const void *caller)
+{
+    struct context *context = context_own;
+    struct event event = {.w0 = w0, .w1 = w1, .address = address, .caller = caller};
+    unsigned mode = atomic_load_explicit(&process.mode, memory_order_relaxed);
+
+    event.frame = (uintptr_t)__builtin_frame_address(0);
+    if ((mode & PROCESS_SKIPS_SMALL) != 0 && size_bytes < process.header->min_size)
+        return;
+    if (likely(context->epoch == atomic_load_explicit(process.epoch, memory_order_relaxed)) &&
+        likely(context->net_bytes + size_bytes < TRACK_SYNC_BYTES) && has_stack()) {
+        enum outcome outcome = write_with_stack(context, &event);
+
+        if (likely(outcome == RECORDED))
+            context->net_bytes += size_bytes;
+        if (outcome == LOST)
+            context_lose_event(context);
+        if (outcome != BEGIN_AGAIN)
+            return;
+    }
+    record_allocation(&event, size_bytes, false);
+}
+
+void track_released_slow(uint64_t w0, uint64_t w1, uintptr_t address, const void *caller)
+{
+    struct event event = {.w0 = w0, .w1 = w1, .address = address, .caller = caller};
+
+    event.frame = (uintptr_t)__builtin_frame_address(0);
+    record_plain(&event, false);
+}
+
+/* As track_w1(), for sizes that nobody has checked yet. */
+static uint64_t range_w1(size_t size_bytes, enum allocator allocator, uintptr_t address)
+{
+    return track_w1(size_bytes < BLOCK_BYTES_MASK ? size_bytes : BLOCK_BYTES_MASK, allocator,
+                    address);
+}
+
+void track_undone(enum domain domain, uintptr_t address, size_t size_bytes,
+                  enum allocator allocator, const void *caller)
+{
+    struct event event = {
+        .w0 = track_w0(OP_UNDO, domain, address),
+        .w1 = range_w1(size_bytes, allocator, address),
+        .address = address,
+        .frame = (uintptr_t)__builtin_frame_address(0),
+        .caller = caller,
+    };
+
+    record_plain(&event, domain == DOMAIN_MAP);
+}
+
+void track_failed(enum domain domain, size_t size_bytes, enum allocator allocator,
+                  const void *caller)
+{
+    struct event event = {
+        .w0 = track_w0(OP_FAIL, domain, 0),
+        .w1 = range_w1(size_bytes, allocator, 0),
+        .frame = (uintptr_t)__builtin_frame_address(0),
+        .caller = caller,
+    };
+
+    record_allocation(&event, 0, false);
+}
+
+/* Make the event of a range. frame: of the exported function. */
+static struct event range_event(enum slot_op op, uintptr_t address, uint64_t w1, uintptr_t frame,
+                                const void *caller)
+{
+    return (struct event){
+        .w0 = track_w0(op, DOMAIN_MAP, address),
+        .w1 = w1,
+        .address = address,
+        .frame = frame,
+        .caller = caller,
+    };
+}
+
+void track_mapped(uintptr_t address, size_t size_bytes, enum allocator allocator,
+                  enum map_class map_class, const void *caller)
+{
+    uint64_t w1 = range_w1(size_bytes, allocator, address) | (uint64_t)map_class
+                                                                 << BLOCK_CLASS_SHIFT;
+    struct event event =
+        range_event(OP_MAP, address, w1, (uintptr_t)__builtin_frame_address(0), caller);
+
+    record_allocation(&event, size_bytes, true);
+}
+
+void track_unmapped(uintptr_t address, size_t size_bytes, enum allocator allocator,
+                    const void *caller)
+{
+    uint64_t w1 = range_w1(size_bytes, allocator, address);
+    struct event event =
+        range_event(OP_UNMAP, address, w1, (uintptr_t)__builtin_frame_address(0), caller);
+
+    record_plain(&event, true);
+}
+
+void track_protected(uintptr_t address, size_t size_bytes, enum map_class map_class,
+                     const void *caller)
+{
+    uint64_t w1 = range_w1(size_bytes, ALLOCATOR_MPROTECT, address) | (uint64_t)map_class
+                                                                          << BLOCK_CLASS_SHIFT;
+    struct event event =
+        range_event(OP_PROTECT, address, w1, (uintptr_t)__builtin_frame_address(0), caller);
+
+    record_plain(&event, true);
+}

@@ -1,0 +1,150 @@
+/*
+ * One event: a block or a range was allocated, or is about to be released.
+ *
+ * Runs in the program's threads, inside their malloc. The usual event is recorded in line: its
+ * thread is known, its page was this thread's last, there is room. For all else there is one call.
+ * errno is nobody's business here: nothing below touches it.
+ *
+ * Allocations are recorded after the real call, releases before it (order.h says why).
+ */
+#ifndef RECORD_TRACK_H
+#define RECORD_TRACK_H
+
+#include "base/arch.h"
+#include "memtrack/protocol.h"
+#include "record/context.h"
+#include "record/order.h"
+#include "record/process.h"
+#include "record/ring.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    TRACK_SYNC_BYTES = 64 * 1024, /* the peak is exact to so much a thread */
+};
+
+/* Return w0 of an event, but for the lap. Context: hot path. */
+static inline uint64_t track_w0(enum slot_op op, enum domain domain, uintptr_t address)
+{
+    return slot_head(op) | (uint64_t)domain << SLOT_DOMAIN_SHIFT | (uint64_t)address >> 3;
+}
+
+/* Return w1 of an event. size_bytes: less than 2^48. Context: hot path. */
+static inline uint64_t track_w1(size_t size_bytes, enum allocator allocator, uintptr_t address)
+{
+    return size_bytes | (uint64_t)allocator << BLOCK_ALLOCATOR_SHIFT |
+           (uint64_t)(address & 7) << BLOCK_LOW_SHIFT;
+}
+
+/*
+ * The slow halves of what follows.
+ * caller: the return address of the hook, which tells the allocator's own calls from the program's.
+ * Context: hot path.
+ */
+void track_allocated_slow(uint64_t w0, uint64_t w1, uintptr_t address, size_t size_bytes,
+                          const void *caller) __attribute__((cold, noinline));
+void track_allocated_stack(uint64_t w0, uint64_t w1, uintptr_t address, size_t size_bytes,
+                           const void *caller) __attribute__((noinline));
+void track_released_slow(uint64_t w0, uint64_t w1, uintptr_t address, const void *caller)
+    __attribute__((cold, noinline));
+
+/*
+ * Record a lone event if nothing stands in the way; one attempt.
+ * Returns false when nothing has been recorded.
+ * Context: hot path.
+ */
+static inline bool track_try(struct context *context, uint64_t w0, uint64_t w1, uintptr_t address)
+{
+    struct ring_entry *ring;
+    struct slot *slots;
+    uint64_t cursor;
+
+    /* Relaxed: the epoch says that there is something to look at, the slow path looks. */
+    if (unlikely(context->epoch != atomic_load_explicit(process.epoch, memory_order_relaxed)))
+        return false;
+    ring = context->ring;
+    atomic_signal_fence(memory_order_seq_cst);
+    slots = context->slots;
+    if (unlikely(slots == NULL))
+        return false;
+    /* Before all other checks: a handler that records makes the reservation fail. */
+    cursor = atomic_load_explicit(&ring->cursor, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+    if (unlikely(cursor >= context->end))
+        return false;
+    /* Relaxed: order.c. */
+    if (unlikely(atomic_load_explicit(&process_order.owner[order_bucket(address)],
+                                      memory_order_relaxed) !=
+                 atomic_load_explicit(&context->order.match, memory_order_relaxed)))
+        return false;
+    if (unlikely(!arch_reserve(&ring->cursor, cursor, cursor + 1)))
+        return false;
+    ring_fill(slots, cursor, w0, w1);
+    return true;
+}
+
+/*
+ * A block has been allocated.
+ * address: not 0. size_bytes: as asked for.
+ * Context: hot path.
+ */
+static inline __attribute__((always_inline)) void
+track_allocated(enum domain domain, uintptr_t address, size_t size_bytes, enum allocator allocator)
+{
+    struct context *context = context_own;
+    uint64_t w0 = track_w0(OP_ALLOC, domain, address);
+    uint64_t w1 = track_w1(size_bytes, allocator, address);
+    uint64_t net_bytes = context->net_bytes + size_bytes;
+
+    /* Relaxed: it changes when an interpreter turns up; one event early or late is no matter. */
+    if (unlikely(atomic_load_explicit(&process.mode, memory_order_relaxed) != 0))
+        track_allocated_stack(w0, w1, address, size_bytes, __builtin_return_address(0));
+    else if (likely(net_bytes < TRACK_SYNC_BYTES) && likely(track_try(context, w0, w1, address)))
+        context->net_bytes = net_bytes;
+    else
+        track_allocated_slow(w0, w1, address, size_bytes, __builtin_return_address(0));
+}
+
+/*
+ * A block is about to be released.
+ * address: not 0.
+ * Context: hot path.
+ */
+static inline __attribute__((always_inline)) void
+track_released(enum domain domain, uintptr_t address, enum allocator allocator)
+{
+    uint64_t w0 = track_w0(OP_FREE, domain, address);
+    uint64_t w1 = track_w1(0, allocator, address);
+
+    if (unlikely(!track_try(context_own, w0, w1, address)))
+        track_released_slow(w0, w1, address, __builtin_return_address(0));
+}
+
+/*
+ * The release recorded last on this address by this thread did not happen.
+ * size_bytes: of the range for DOMAIN_MAP, else 0.
+ * Context: hot path.
+ */
+void track_undone(enum domain domain, uintptr_t address, size_t size_bytes,
+                  enum allocator allocator, const void *caller);
+
+/* An allocation failed. size_bytes: as asked for. Context: hot path. */
+void track_failed(enum domain domain, size_t size_bytes, enum allocator allocator,
+                  const void *caller);
+
+/*
+ * A range has been mapped, is about to be unmapped, has another class now.
+ * address, size_bytes: whole pages.
+ * Context: hot path.
+ */
+void track_mapped(uintptr_t address, size_t size_bytes, enum allocator allocator,
+                  enum map_class map_class, const void *caller);
+void track_unmapped(uintptr_t address, size_t size_bytes, enum allocator allocator,
+                    const void *caller);
+void track_protected(uintptr_t address, size_t size_bytes, enum map_class map_class,
+                     const void *caller);
+
+#endif
