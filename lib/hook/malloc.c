@@ -1,0 +1,176 @@
+/*
+ * malloc, free and those that can be made of them.
+ *
+ * Runs in the program's threads. Each hook makes the real call and records; what the real call
+ * returned, errno too, is what the program gets. malloc and free are the hot path: the usual event
+ * is recorded in line, without a call.
+ */
+#include "hook/early.h"
+#include "hook/real.h"
+#include "record/track.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* C23; not in the headers of glibc 2.36. */
+HOOK void free_sized(void *block, size_t size_bytes);
+HOOK void free_aligned_sized(void *block, size_t align_bytes, size_t size_bytes);
+
+/* Whether a block is nobody's business: none, or one of before the beginning. */
+static inline bool is_untracked(const void *block)
+{
+    return unlikely(block == NULL) || unlikely(early_owns(block));
+}
+
+HOOK void *malloc(size_t size_bytes)
+{
+    void *block = real.malloc(size_bytes);
+
+    if (likely(block != NULL))
+        track_allocated(DOMAIN_HEAP, (uintptr_t)block, size_bytes, ALLOCATOR_MALLOC);
+    else if (size_bytes != 0)
+        track_failed(DOMAIN_HEAP, size_bytes, ALLOCATOR_MALLOC, __builtin_return_address(0));
+    return block;
+}
+
+HOOK void free(void *block)
+{
+    if (is_untracked(block))
+        return;
+    track_released(DOMAIN_HEAP, (uintptr_t)block, ALLOCATOR_FREE);
+    real.free(block);
+}
+
+HOOK void free_sized(void *block, size_t size_bytes)
+{
+    if (is_untracked(block))
+        return;
+    track_released(DOMAIN_HEAP, (uintptr_t)block, ALLOCATOR_FREE_SIZED);
+    if (real.free_sized != NULL) {
+        struct context *context = context_mute();
+
+        real.free_sized(block, size_bytes);
+        context_unmute(context);
+    } else {
+        real.free(block);
+    }
+}
+
+HOOK void free_aligned_sized(void *block, size_t align_bytes, size_t size_bytes)
+{
+    if (is_untracked(block))
+        return;
+    track_released(DOMAIN_HEAP, (uintptr_t)block, ALLOCATOR_FREE_ALIGNED_SIZED);
+    if (real.free_aligned_sized != NULL) {
+        struct context *context = context_mute();
+
+        real.free_aligned_sized(block, align_bytes, size_bytes);
+        context_unmute(context);
+    } else {
+        real.free(block);
+    }
+}
+
+HOOK void *calloc(size_t count, size_t size_bytes)
+{
+    struct context *context = context_mute();
+    void *block = real.calloc(count, size_bytes);
+
+    context_unmute(context);
+    if (likely(block != NULL)) {
+        track_allocated(DOMAIN_HEAP, (uintptr_t)block, count * size_bytes, ALLOCATOR_CALLOC);
+    } else if (count != 0 && size_bytes != 0) {
+        size_t total_bytes;
+
+        if (__builtin_mul_overflow(count, size_bytes, &total_bytes))
+            total_bytes = SIZE_MAX;
+        track_failed(DOMAIN_HEAP, total_bytes, ALLOCATOR_CALLOC, __builtin_return_address(0));
+    }
+    return block;
+}
+
+/* Move a block of before the beginning into the real allocator. NULL: out of memory. */
+static void *adopt_early(void *block, size_t size_bytes)
+{
+    size_t old_bytes = early_size(block);
+    void *moved = real.malloc(size_bytes);
+
+    if (moved != NULL)
+        memcpy(moved, block, old_bytes < size_bytes ? old_bytes : size_bytes);
+    return moved;
+}
+
+/* The real call, muted: some allocators call their own malloc and free in it. */
+static inline void *real_realloc(void *old, size_t size_bytes)
+{
+    struct context *context = context_mute();
+    void *block = real.realloc(old, size_bytes);
+
+    context_unmute(context);
+    return block;
+}
+
+/*
+ * realloc to no bytes: a release that returns NULL, or a new block, or a failure that leaves the old
+ * one alone. Only errno tells the first and the last apart, so it is cleared before the call, and
+ * left as it was when there is nothing to say.
+ */
+static __attribute__((cold, noinline)) void *realloc_to_nothing(void *old, enum allocator allocator,
+                                                                const void *caller)
+{
+    int errno_before = errno, error;
+    void *block;
+
+    if (old != NULL)
+        track_released(DOMAIN_HEAP, (uintptr_t)old, allocator);
+    errno = 0;
+    block = real_realloc(old, 0);
+    error = errno;
+    if (error == 0)
+        errno = errno_before;
+    if (block != NULL)
+        track_allocated(DOMAIN_HEAP, (uintptr_t)block, 0, allocator);
+    else if (error == ENOMEM && old != NULL)
+        track_undone(DOMAIN_HEAP, (uintptr_t)old, 0, allocator, caller);
+    return block;
+}
+
+static inline __attribute__((always_inline)) void *reallocate(void *old, size_t size_bytes,
+                                                              enum allocator allocator)
+{
+    bool is_early = early_owns(old);
+    void *block;
+
+    if (unlikely(size_bytes == 0) && !is_early)
+        return realloc_to_nothing(old, allocator, __builtin_return_address(0));
+    if (likely(old != NULL) && likely(!is_early))
+        track_released(DOMAIN_HEAP, (uintptr_t)old, allocator);
+    block = unlikely(is_early) ? adopt_early(old, size_bytes) : real_realloc(old, size_bytes);
+    if (likely(block != NULL)) {
+        track_allocated(DOMAIN_HEAP, (uintptr_t)block, size_bytes, allocator);
+    } else {
+        if (old != NULL && !is_early)
+            track_undone(DOMAIN_HEAP, (uintptr_t)old, 0, allocator, __builtin_return_address(0));
+        track_failed(DOMAIN_HEAP, size_bytes, allocator, __builtin_return_address(0));
+    }
+    return block;
+}
+
+HOOK void *realloc(void *old, size_t size_bytes)
+{
+    return reallocate(old, size_bytes, ALLOCATOR_REALLOC);
+}
+
+HOOK void *reallocarray(void *old, size_t count, size_t size_bytes)
+{
+    size_t total_bytes;
+
+    if (__builtin_mul_overflow(count, size_bytes, &total_bytes)) {
+        track_failed(DOMAIN_HEAP, SIZE_MAX, ALLOCATOR_REALLOCARRAY, __builtin_return_address(0));
+        errno = ENOMEM;
+        return NULL;
+    }
+    /* No need of the real one: what it adds to realloc() is the check above. */
+    return reallocate(old, total_bytes, ALLOCATOR_REALLOCARRAY);
+}

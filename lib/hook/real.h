@@ -1,0 +1,52 @@
+/*
+ * The functions behind the names that we interpose: of whoever comes after us in the search order.
+ *
+ * Never NULL where it says "always". Before real_resolve() they are stand-ins that need nobody: the
+ * loader allocates through us before any constructor has run.
+ */
+#ifndef HOOK_REAL_H
+#define HOOK_REAL_H
+
+#include <spawn.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* What a name is exported with. */
+#define HOOK __attribute__((visibility("default")))
+
+/* In the order of the table in real.c. */
+struct real_functions {
+    /* Always there. */
+    void *(*malloc)(size_t size_bytes);
+    void (*free)(void *block);
+    void *(*calloc)(size_t count, size_t size_bytes);
+    void *(*realloc)(void *block, size_t size_bytes);
+    int (*posix_memalign)(void **ret_block, size_t align_bytes, size_t size_bytes);
+    void *(*aligned_alloc)(size_t align_bytes, size_t size_bytes);
+    void *(*memalign)(size_t align_bytes, size_t size_bytes);
+    void *(*mmap)(void *address, size_t size_bytes, int protection, int flags, int fd, off_t at);
+    void *(*mmap64)(void *address, size_t size_bytes, int protection, int flags, int fd, off_t at);
+    int (*munmap)(void *address, size_t size_bytes);
+    void *(*mremap)(void *old, size_t old_bytes, size_t new_bytes, int flags, ...);
+    int (*mprotect)(void *address, size_t size_bytes, int protection);
+    /* NULL where libc has none; the name is then called by nobody, or made of the ones above. */
+    void *(*valloc)(size_t size_bytes);
+    void *(*pvalloc)(size_t size_bytes);
+    void (*free_sized)(void *block, size_t size_bytes);
+    void (*free_aligned_sized)(void *block, size_t align_bytes, size_t size_bytes);
+    int (*brk)(void *end);
+    void *(*sbrk)(intptr_t increment);
+};
+
+extern struct real_functions real;
+
+/*
+ * Find the real functions, and the object whose malloc it is (process.provider_start). Safe to
+ * repeat.
+ * Context: start-up.
+ */
+void real_resolve(void);
+
+#endif
