@@ -2,7 +2,7 @@
  * Frames with names: each node of the capture's tries resolved to function, file and line, once.
  *
  * Frames with equal function, file, line and kind are one frame, whatever code object or
- * instruction they came from; so reports add them up.
+ * instruction they came from; so reports add them up. Equal texts of two frames are the same pointer.
  */
 #ifndef SYMBOL_FRAMES_H
 #define SYMBOL_FRAMES_H

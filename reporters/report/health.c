@@ -1,0 +1,102 @@
+/*
+ * Warnings. Runs in the tools. Everything that makes a report less than the truth has one sentence
+ * here; a capture that is whole has none.
+ */
+#include "report/health.h"
+
+#include "memtrack/protocol.h"
+#include "print/numbers.h"
+#include "report/labels.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+struct collection {
+    struct health health;
+    struct memory_pool *pool;
+};
+
+static __attribute__((format(printf, 2, 3))) void warn(struct collection *collection,
+                                                       const char *format, ...)
+{
+    char text[ERROR_TEXT_BYTES + 128];
+    va_list arguments;
+
+    if (collection->health.count == HEALTH_MAX_WARNINGS)
+        return;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    collection->health.warnings[collection->health.count++] =
+        memory_pool_copy(collection->pool, text, strlen(text));
+}
+
+/* Warn of a count that should be 0. text: what follows the number. */
+static void warn_of_count(struct collection *collection, uint64_t count, const char *text)
+{
+    if (count > 0)
+        warn(collection, "%s %s", numbers_format_count(count).text, text);
+}
+
+static void warn_of_state(struct collection *collection, const struct capture *capture)
+{
+    struct units_text end = units_format_time(capture->ended_ns, 0);
+
+    if (capture->state == CAPTURE_RUNNING)
+        warn(collection, "the program is still running: this is what happened until %s", end.text);
+    if (capture->state == CAPTURE_TRUNCATED)
+        warn(collection,
+             "the capture is truncated, its collector was ended: it is complete until %s",
+             end.text);
+    if (capture->summary.is_present && capture->summary.reason[0] != '\0')
+        warn(collection, "the capture ended early: %s", capture->summary.reason);
+    if (capture->damage.is_damaged)
+        warn(collection, "%s", capture->damage.error.text);
+}
+
+static void warn_of_processes(struct collection *collection, const struct capture *capture)
+{
+    uint64_t untracked = 0, refused = 0, names = 0, walks = 0;
+
+    for (uint32_t i = 0; i < capture->process_count; i++) {
+        const struct capture_process *process = &capture->processes[i];
+
+        untracked += !process->is_tracked;
+        refused += process->counters[COUNTER_PYTHON_REFUSED];
+        names += process->counters[COUNTER_NAMES_LOST];
+        walks += process->counters[COUNTER_WALKS_FAILED];
+    }
+    warn_of_count(collection, untracked, "processes could not be tracked: see stats");
+    warn_of_count(collection, refused, "Python interpreters are of an unknown version: no stacks");
+    warn_of_count(collection, names, "functions have no name");
+    warn_of_count(collection, walks, "stacks could not be read");
+}
+
+static void warn_of_events(struct collection *collection, const struct capture *capture,
+                           const struct profile *profile)
+{
+    const struct profile_totals *totals = &profile->totals;
+
+    if (profile->damage.is_damaged)
+        warn(collection, "%s", profile->damage.error.text);
+    warn_of_count(collection, totals->lost_events, "events were lost");
+    warn_of_count(collection, totals->order_violations,
+                  "allocations of an address that was in use (order violations)");
+    warn_of_count(collection, totals->unknown_frees,
+                  "releases of blocks that were not seen being allocated");
+    warn_of_count(collection, capture->summary.faults,
+                  "records were damaged by writes of the program");
+}
+
+struct health health_collect(const struct capture *capture, const struct profile *profile,
+                             struct memory_pool *pool)
+{
+    struct collection collection = {.pool = pool};
+
+    warn_of_state(&collection, capture);
+    warn_of_processes(&collection, capture);
+    if (profile != NULL)
+        warn_of_events(&collection, capture, profile);
+    return collection.health;
+}
