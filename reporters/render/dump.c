@@ -1,0 +1,357 @@
+/*
+ * `memtrack dump`: one line a record, in the true order. Runs in the tools.
+ *
+ * It streams: besides names and stacks nothing is kept but one record, since a release by realloc
+ * (or mremap) and the allocation that follows it at once are shown as one. Where another thread came
+ * between, they are two records, as they happened.
+ */
+#include "capture/merge.h"
+#include "memtrack/format.h"
+#include "memtrack/protocol.h"
+#include "render/parts.h"
+#include "report/labels.h"
+#include "report/paths.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BATCH_EVENTS = 1024,
+};
+
+/* A record as it is shown. */
+struct record {
+    const char *op;
+    const struct event *event;
+    const struct event *release; /* of a realloc or remap, else NULL */
+    uint8_t allocator;           /* ALLOCATOR_NONE: none */
+    uint8_t map_class;           /* CLASS_COUNT: none */
+    bool has_address, has_bytes, has_value;
+    uint32_t path; /* 0: no stack */
+};
+
+struct dump {
+    const struct render_input *input;
+    struct paths *paths;
+    FILE *out;
+    struct json_writer json;
+    uint64_t number; /* of the record, those left out included */
+    uint64_t shown_count;
+    /* Text of each frame, made when first used; the pool's. */
+    struct memory_pool pool;
+    const char **frame_texts;
+    size_t frame_capacity, frame_count;
+};
+
+static uint32_t process_pid(const struct dump *dump, const struct event *event)
+{
+    return dump->input->capture->processes[event->process_index].pid;
+}
+
+static const struct capture_thread *thread_of(const struct dump *dump, const struct event *event)
+{
+    return &dump->input->capture->threads[event->stream - 1];
+}
+
+static bool is_wanted(const struct dump *dump, const struct event *event)
+{
+    const struct render_options *options = dump->input->options;
+    const struct capture *capture = dump->input->capture;
+
+    if (options->process_number > 0 &&
+        capture->processes[event->process_index].number != options->process_number)
+        return false;
+    return options->tid == 0 || thread_of(dump, event)->tid == options->tid;
+}
+
+/* Describe an event that allocates: its stack says by what. */
+static void describe_stack(struct dump *dump, const struct event *event, struct record *record)
+{
+    const struct capture_stack *stack = &dump->input->capture->stacks[event->stack];
+
+    record->allocator = stack->allocator;
+    record->has_bytes = true;
+    record->path = paths_of_node(dump->paths, stack->python_node);
+    if (event->op == EVENT_MAP)
+        record->map_class = stack->map_class;
+}
+
+/* Returns false for what is not shown. */
+static bool describe_note(const struct event *event, struct record *record)
+{
+    record->has_address = false;
+    record->has_value = true;
+    if (event->note == NOTE_LOST) {
+        record->op = "lost";
+        return true;
+    }
+    if (event->note != NOTE_LIFE)
+        return false;
+    switch (event->life) {
+    case LIFE_EXEC:
+        record->op = "exec";
+        return true;
+    case LIFE_EXEC_FAILED:
+        record->op = "exec_failed";
+        return true;
+    case LIFE_EXIT:
+        record->op = "exit";
+        return true;
+    case LIFE_FORK:
+        record->op = "fork";
+        return true;
+    default: /* of a later version */
+        return false;
+    }
+}
+
+/* Returns false for what is not shown. */
+static bool describe(struct dump *dump, const struct event *event, const struct event *release,
+                     struct record *ret_record)
+{
+    struct record record = {
+        .event = event,
+        .release = release,
+        .allocator = event->allocator,
+        .map_class = CLASS_COUNT,
+        .has_address = true,
+    };
+
+    switch (event->op) {
+    case EVENT_ALLOC:
+        record.op = release != NULL ? "realloc" : "alloc";
+        describe_stack(dump, event, &record);
+        break;
+    case EVENT_MAP:
+        record.op = release != NULL ? "remap" : "map";
+        describe_stack(dump, event, &record);
+        break;
+    case EVENT_FAIL:
+        record.op = "fail";
+        record.has_address = false;
+        describe_stack(dump, event, &record);
+        break;
+    case EVENT_FREE:
+        record.op = "free";
+        break;
+    case EVENT_UNMAP:
+        record.op = "unmap";
+        record.has_bytes = true;
+        break;
+    case EVENT_PROTECT:
+        record.op = "protect";
+        record.has_bytes = true;
+        record.allocator = ALLOCATOR_MPROTECT;
+        record.map_class = event->map_class;
+        break;
+    case EVENT_UNDO:
+        record.op = "undo";
+        break;
+    default:
+        if (event->op != EVENT_NOTE || !describe_note(event, &record))
+            return false;
+    }
+    *ret_record = record;
+    return true;
+}
+
+static const char *frame_text(struct dump *dump, uint32_t id)
+{
+    const struct frame *frame = frames_get(dump->input->frames, id);
+    const char *place, *function;
+    size_t room_bytes;
+    char *text;
+
+    dump->frame_texts = memory_grow(dump->frame_texts, &dump->frame_capacity, (size_t)id + 1,
+                                    sizeof(dump->frame_texts[0]));
+    while (dump->frame_count <= id)
+        dump->frame_texts[dump->frame_count++] = NULL;
+    if (dump->frame_texts[id] != NULL)
+        return dump->frame_texts[id];
+    place =
+        text_clean(&dump->pool, label_place(&dump->pool, dump->input->capture, frame, frame->line),
+                   dump->input->options->is_ascii);
+    function = text_clean(&dump->pool, frame->function, dump->input->options->is_ascii);
+    room_bytes = strlen(place) + strlen(function) + 4;
+    text = memory_pool_allocate(&dump->pool, room_bytes);
+    if (place[0] != '\0')
+        snprintf(text, room_bytes, "%s (%s)", function, place);
+    else
+        snprintf(text, room_bytes, "%s", function);
+    dump->frame_texts[id] = text;
+    return text;
+}
+
+static void write_text(struct dump *dump, const struct record *record, uint64_t time_ns)
+{
+    const struct event *event = record->event;
+    FILE *out = dump->out;
+    uint32_t path_count, path = record->path;
+
+    fprintf(out, "%8" PRIu64 " %5" PRIu64 ".%03" PRIu64 " %7" PRIu32 "/%-7" PRIu32 " %-7s",
+            dump->number, time_ns / 1000000000, time_ns / 1000000 % 1000, process_pid(dump, event),
+            thread_of(dump, event)->tid, record->op);
+    if (record->allocator != ALLOCATOR_NONE)
+        fprintf(out, " %s", label_allocator(record->allocator));
+    if (record->map_class < CLASS_COUNT)
+        fprintf(out, " [%s]", label_map_class(record->map_class));
+    if (record->release != NULL)
+        fprintf(out, " 0x%" PRIx64 " ->", record->release->address);
+    if (record->has_address)
+        fprintf(out, " 0x%" PRIx64, event->address);
+    if (record->has_bytes)
+        fprintf(out, " %" PRIu64 " bytes", event->bytes);
+    if (record->has_value)
+        fprintf(out, " %" PRIu64, event->bytes);
+    for (const char *separator = "  "; path != 0; separator = " < ") {
+        const struct path *all = paths_all(dump->paths, &path_count);
+
+        fputs(separator, out);
+        fputs(frame_text(dump, all[path].frame), out);
+        path = all[path].parent;
+    }
+    fputc('\n', out);
+}
+
+static void write_optional(struct json_writer *json, const char *key, bool has_value,
+                           uint64_t value)
+{
+    if (has_value)
+        json_write_number(json, key, value);
+    else
+        json_write_null(json, key);
+}
+
+static void write_json(struct dump *dump, const struct record *record, uint64_t time_ns)
+{
+    const struct event *event = record->event;
+    struct json_writer *json = &dump->json;
+    bool has_allocator = record->allocator != ALLOCATOR_NONE;
+    bool has_old_bytes = record->release != NULL && record->release->op == EVENT_UNMAP;
+
+    json_write_open_object(json, NULL);
+    json_write_number(json, "n", dump->number);
+    json_write_number(json, "time_ns", time_ns);
+    json_write_number(json, "pid", process_pid(dump, event));
+    json_write_number(json, "tid", thread_of(dump, event)->tid);
+    json_write_text(json, "op", record->op);
+    json_write_name(json, "allocator", has_allocator ? label_allocator(record->allocator) : NULL);
+    write_optional(json, "address", record->has_address, event->address);
+    write_optional(json, "bytes", record->has_bytes, event->bytes);
+    write_optional(json, "old_address", record->release != NULL,
+                   record->release != NULL ? record->release->address : 0);
+    write_optional(json, "old_bytes", has_old_bytes, has_old_bytes ? record->release->bytes : 0);
+    json_write_name(json, "class",
+                    record->map_class < CLASS_COUNT ? label_map_class(record->map_class) : NULL);
+    write_optional(json, "value", record->has_value, event->bytes);
+    parts_write_stack(json, "stack", dump->paths, record->path);
+    json_write_close(json);
+    json_write_next_line(json);
+}
+
+/* Show an event. Returns false when enough has been shown. */
+static bool show(struct dump *dump, const struct event *event, const struct event *release)
+{
+    uint32_t limit = dump->input->options->rows;
+    struct record record;
+    uint64_t time_ns;
+
+    if (!describe(dump, event, release, &record))
+        return true;
+    dump->number++;
+    if (!is_wanted(dump, event))
+        return true;
+    time_ns = capture_tick_time_ns(dump->input->capture, event->tick);
+    if (dump->input->options->is_json)
+        write_json(dump, &record, time_ns);
+    else
+        write_text(dump, &record, time_ns);
+    dump->shown_count++;
+    return (limit == 0 || dump->shown_count < limit) && !ferror(dump->out);
+}
+
+/* Whether a release may be the first half of a realloc or mremap. */
+static bool is_first_half(const struct event *event)
+{
+    if (event->op == EVENT_FREE)
+        return event->allocator == ALLOCATOR_REALLOC ||
+               event->allocator == ALLOCATOR_REALLOCARRAY ||
+               event->allocator == ALLOCATOR_PYMALLOC + 2 ||
+               event->allocator == ALLOCATOR_PYMALLOC + 6 ||
+               event->allocator == ALLOCATOR_PYMALLOC + 10;
+    return event->op == EVENT_UNMAP && event->allocator == ALLOCATOR_MREMAP;
+}
+
+/* Whether an event is the second half of what a release began. */
+static bool is_second_half(const struct dump *dump, const struct event *release,
+                           const struct event *event)
+{
+    uint8_t op = release->op == EVENT_FREE ? EVENT_ALLOC : EVENT_MAP;
+
+    return event->op == op && event->stream == release->stream &&
+           event->domain == release->domain &&
+           dump->input->capture->stacks[event->stack].allocator == release->allocator;
+}
+
+/* Show a batch; *held is a first half that waits for the event behind it. */
+static bool show_batch(struct dump *dump, const struct event *events, uint32_t count,
+                       struct event *held, bool *is_held)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        bool is_pair = *is_held && is_second_half(dump, held, &events[i]);
+
+        if (*is_held && !is_pair && !show(dump, held, NULL))
+            return false;
+        *is_held = false;
+        if (!is_pair && is_first_half(&events[i])) {
+            *held = events[i];
+            *is_held = true;
+        } else if (!show(dump, &events[i], is_pair ? held : NULL)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void show_all(struct dump *dump, struct capture_damage *ret_damage)
+{
+    struct capture_merge *merge = capture_merge_open(dump->input->capture);
+    struct event *events = memory_allocate(BATCH_EVENTS, sizeof(events[0]));
+    struct event held;
+    bool is_held = false, goes_on = true;
+
+    while (goes_on) {
+        uint32_t count = capture_merge_next(merge, events, BATCH_EVENTS, ret_damage);
+
+        if (count == 0)
+            break;
+        goes_on = show_batch(dump, events, count, &held, &is_held);
+    }
+    if (is_held && goes_on)
+        show(dump, &held, NULL);
+    free(events);
+    capture_merge_close(merge);
+}
+
+bool render_dump(const struct render_input *input, FILE *out, struct error *err)
+{
+    struct capture_damage damage = {.is_damaged = false};
+    struct dump dump = {
+        .input = input,
+        .paths = paths_create(input->capture, input->frames, input->options->shows_runtime),
+        .out = out,
+    };
+
+    json_write_init(&dump.json, out);
+    show_all(&dump, &damage);
+    json_write_finish(&dump.json);
+    paths_destroy(dump.paths);
+    memory_pool_finish(&dump.pool);
+    free(dump.frame_texts);
+    if (!parts_end(out, err))
+        return false;
+    if (damage.is_damaged)
+        error_set(err, "%s", damage.error.text);
+    return !damage.is_damaged;
+}

@@ -1,0 +1,224 @@
+/*
+ * `memtrack info`: the header of a capture, its sections and tables, its health. Runs in the tools.
+ */
+#include "capture/section.h"
+#include "memtrack/format.h"
+#include "memtrack/protocol.h"
+#include "memtrack/varint.h"
+#include "print/numbers.h"
+#include "print/table.h"
+#include "render/parts.h"
+#include "report/labels.h"
+
+#include <string.h>
+#include <time.h>
+
+/* Sections of one type. */
+struct section_sum {
+    const char *name;
+    uint64_t count, records, raw_bytes, file_bytes;
+};
+
+enum {
+    SUM_OTHER = 0, /* types of a later version */
+    SUM_COUNT = SECTION_DIRECTORY + 1,
+};
+
+struct section_sums {
+    struct section_sum sums[SUM_COUNT];
+};
+
+static struct section_sums sum_sections(const struct capture *capture)
+{
+    struct section_sums sums = {.sums = {
+                                    [SUM_OTHER] = {.name = "other"},
+                                    [SECTION_EVENTS] = {.name = "events"},
+                                    [SECTION_RECORDS] = {.name = "records"},
+                                    [SECTION_DIRECTORY] = {.name = "directory"},
+                                }};
+    struct capture_bytes bytes = {capture->file, capture->bytes, capture->file_bytes};
+    struct section section;
+    size_t offset;
+
+    if (capture->bytes == NULL || capture->file_bytes < SUPERBLOCK_BYTES)
+        return sums;
+    /* Ends at the trailer or at the damage: neither is a section. */
+    for (offset = le_load_u32(capture->bytes + 12);
+         offset < bytes.size_bytes && section_read(&bytes, offset, &section, NULL);
+         offset = section.next_offset) {
+        struct section_sum *sum = &sums.sums[section.type < SUM_COUNT ? section.type : SUM_OTHER];
+
+        sum->count++;
+        sum->records += section.record_count;
+        sum->raw_bytes += section.raw_bytes;
+        sum->file_bytes += section.payload_bytes;
+    }
+    return sums;
+}
+
+/* Entry 0 of a table stands for "none". */
+static uint64_t count_used(uint32_t table_count)
+{
+    return table_count > 0 ? table_count - 1 : 0;
+}
+
+/* Numbers of a capture that have one name in text and JSON. */
+struct fact {
+    const char *name;
+    uint64_t value;
+};
+
+enum {
+    FACT_COUNT = 12,
+};
+
+static void collect_facts(const struct capture *capture, struct fact ret_facts[FACT_COUNT])
+{
+    const struct capture_summary *summary = &capture->summary;
+    const struct fact facts[FACT_COUNT] = {
+        {"processes", capture->process_count},
+        {"threads", capture->thread_count},
+        {"functions", count_used(capture->code_count)},
+        {"frames", count_used(capture->node_count)},
+        {"stacks", count_used(capture->stack_count)},
+        {"ticks", capture->tick_count},
+        {"event_records", capture->event_record_count},
+        {"events", summary->events},
+        {"slots", summary->slots},
+        {"lost_events", summary->lost},
+        {"holes", summary->holes},
+        {"damaged_slots", summary->faults},
+    };
+
+    memcpy(ret_facts, facts, sizeof(facts));
+}
+
+static void write_line(FILE *out, const char *name, const char *value)
+{
+    if (value != NULL && value[0] != '\0')
+        fprintf(out, "%-14s %s\n", name, value);
+}
+
+/* UTC: the same capture gives the same bytes everywhere. */
+static const char *time_text(struct memory_pool *pool, uint64_t realtime_ns)
+{
+    time_t seconds = (time_t)(realtime_ns / 1000000000);
+    char text[64];
+    struct tm parts;
+    size_t length;
+
+    if (realtime_ns == 0 || gmtime_r(&seconds, &parts) == NULL)
+        return "";
+    length = strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &parts);
+    return memory_pool_copy(pool, text, length);
+}
+
+static void write_session(const struct render_input *input, struct memory_pool *pool, FILE *out)
+{
+    const struct capture *capture = input->capture;
+    const struct capture_session *session = &capture->session;
+    const struct capture_process *python = label_python_process(capture);
+    bool is_ascii = input->options->is_ascii;
+    char text[2 * sizeof(session->uuid) + 1];
+
+    for (size_t i = 0; i < sizeof(session->uuid); i++)
+        snprintf(text + 2 * i, 3, "%02x", session->uuid[i]);
+    write_line(out, "state", label_state(capture->state));
+    write_line(out, "size", units_format_size(capture->file_bytes, 0).text);
+    write_line(out, "session", text);
+    write_line(out, "started", time_text(pool, session->realtime_ns));
+    write_line(out, "host", text_clean(pool, session->host != NULL ? session->host : "", is_ascii));
+    write_line(out, "machine", session->machine);
+    write_line(out, "memtrack", session->version);
+    write_line(out, "directory",
+               text_clean(pool, session->directory != NULL ? session->directory : "", is_ascii));
+    if (python != NULL)
+        write_line(out, "Python", text_clean(pool, python->python_version, is_ascii));
+    fprintf(out, "%-14s Python stacks %s, native stacks %s, Python allocators %s\n", "options",
+            session->options & POOL_OPTION_PYTHON ? "on" : "off",
+            session->options & POOL_OPTION_NATIVE ? "on" : "off",
+            session->options & POOL_OPTION_PYTHON_ALLOCATORS ? "on" : "off");
+}
+
+static void write_sections(const struct render_input *input, FILE *out)
+{
+    static const struct table_column columns[] = {
+        {.title = "SECTIONS", .kind = TABLE_WORD},  {.title = "COUNT", .kind = TABLE_NUMBER},
+        {.title = "RECORDS", .kind = TABLE_NUMBER}, {.title = "BYTES", .kind = TABLE_NUMBER},
+        {.title = "IN FILE", .kind = TABLE_NUMBER},
+    };
+    struct section_sums sums = sum_sections(input->capture);
+    struct text_style style = parts_style(input->options);
+    struct table *table = table_create(columns, sizeof(columns) / sizeof(columns[0]), &style);
+
+    for (unsigned i = 0; i < SUM_COUNT; i++) {
+        const struct section_sum *sum = &sums.sums[i];
+
+        if (sum->count == 0)
+            continue;
+        table_add(table, sum->name);
+        table_add(table, numbers_format_count(sum->count).text);
+        table_add(table, numbers_format_count(sum->records).text);
+        table_add(table, units_format_size(sum->raw_bytes, 0).text);
+        table_add(table, units_format_size(sum->file_bytes, 0).text);
+    }
+    fputc('\n', out);
+    table_finish(table, true, out);
+    fputc('\n', out);
+}
+
+static void write_text(const struct render_input *input, FILE *out)
+{
+    struct memory_pool pool = {.newest = NULL};
+    struct fact facts[FACT_COUNT];
+
+    parts_write_header(input, out);
+    write_session(input, &pool, out);
+    write_sections(input, out);
+    collect_facts(input->capture, facts);
+    for (unsigned i = 0; i < FACT_COUNT; i++)
+        write_line(out, facts[i].name, numbers_format_count(facts[i].value).text);
+    memory_pool_finish(&pool);
+}
+
+static void write_json(const struct render_input *input, FILE *out)
+{
+    struct section_sums sums = sum_sections(input->capture);
+    struct fact facts[FACT_COUNT];
+    struct json_writer json;
+
+    json_write_init(&json, out);
+    parts_open_json(&json, input, "info");
+    json_write_number(&json, "file_bytes", input->capture->file_bytes);
+    json_write_open_rows(&json, "sections");
+    for (unsigned i = 0; i < SUM_COUNT; i++) {
+        const struct section_sum *sum = &sums.sums[i];
+
+        if (sum->count == 0)
+            continue;
+        json_write_open_object(&json, NULL);
+        json_write_text(&json, "type", sum->name);
+        json_write_number(&json, "count", sum->count);
+        json_write_number(&json, "records", sum->records);
+        json_write_number(&json, "raw_bytes", sum->raw_bytes);
+        json_write_number(&json, "file_bytes", sum->file_bytes);
+        json_write_close(&json);
+    }
+    json_write_close(&json);
+    collect_facts(input->capture, facts);
+    json_write_open_object(&json, "counts");
+    for (unsigned i = 0; i < FACT_COUNT; i++)
+        json_write_number(&json, facts[i].name, facts[i].value);
+    json_write_close(&json);
+    json_write_close(&json);
+    json_write_finish(&json);
+}
+
+bool render_info(const struct render_input *input, FILE *out, struct error *err)
+{
+    if (input->options->is_json)
+        write_json(input, out);
+    else
+        write_text(input, out);
+    return parts_end(out, err);
+}

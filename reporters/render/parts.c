@@ -1,0 +1,187 @@
+/*
+ * The parts that text reports share, and small ones of both. Runs in the tools.
+ */
+#include "render/parts.h"
+
+#include "print/numbers.h"
+#include "report/health.h"
+#include "report/labels.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct text_style parts_style(const struct render_options *options)
+{
+    return (struct text_style){
+        .width_columns = options->width_columns,
+        .is_ascii = options->is_ascii,
+        .has_color = options->has_color,
+    };
+}
+
+enum rows_sort parts_sort(const struct render_options *options)
+{
+    switch (options->sort) {
+    case SORT_TOTAL:
+        return ROWS_TOTAL;
+    case SORT_OWN:
+        return ROWS_OWN;
+    case SORT_COUNT:
+        return ROWS_COUNT;
+    case SORT_NAME:
+        return ROWS_NAME;
+    }
+    return ROWS_TOTAL;
+}
+
+size_t parts_row_limit(const struct render_options *options, size_t count)
+{
+    return options->rows > 0 && options->rows < count ? options->rows : count;
+}
+
+struct profile_cost parts_view_cost(const struct profile *profile, enum profile_view view)
+{
+    struct profile_cost sum = {.bytes = 0};
+
+    for (uint32_t i = 0; i < profile->row_count; i++) {
+        sum.bytes += profile->rows[i].costs[view].bytes;
+        sum.allocations += profile->rows[i].costs[view].allocations;
+    }
+    return sum;
+}
+
+/* "train.py --epochs 3  pid 4242  CPython 3.13.0  38.0 s  10,515,210 allocations" */
+static void write_program_line(const struct render_input *input, struct memory_pool *pool,
+                               FILE *out)
+{
+    const struct capture *capture = input->capture;
+    const struct capture_process *python = label_python_process(capture);
+    bool is_ascii = input->options->is_ascii;
+    const char *command = label_command(pool, capture->session.arguments);
+    char rest[256];
+    size_t length = 0;
+    unsigned room_columns;
+
+    rest[0] = '\0';
+    if (capture->process_count > 0)
+        length += (size_t)snprintf(rest, sizeof(rest), "  pid %u", capture->processes[0].pid);
+    if (python != NULL)
+        length += (size_t)snprintf(rest + length, sizeof(rest) - length, "  CPython %.40s%s",
+                                   text_clean(pool, label_python_version(pool, python), true),
+                                   python->is_free_threaded ? " free-threaded" : "");
+    length += (size_t)snprintf(rest + length, sizeof(rest) - length, "  %s",
+                               units_format_time(capture->ended_ns, 0).text);
+    if (input->profile != NULL)
+        snprintf(rest + length, sizeof(rest) - length, "  %s allocations",
+                 numbers_format_count(input->profile->totals.allocations).text);
+    room_columns = input->options->width_columns > strlen(rest) + 16
+                       ? input->options->width_columns - (unsigned)strlen(rest)
+                       : 16;
+    command = command[0] != '\0' ? text_clean(pool, command, is_ascii) : "(unknown program)";
+    fprintf(out, "%s%s\n", text_shorten_end(pool, command, room_columns, is_ascii), rest);
+}
+
+static void write_totals_line(const struct profile *profile, FILE *out)
+{
+    const struct profile_totals *totals = &profile->totals;
+
+    fprintf(out, "peak heap %s at %s   end %s", units_format_size(totals->peak_bytes, 0).text,
+            units_format_time(totals->peak_time_ns, 0).text,
+            units_format_size(totals->leaked_bytes, 0).text);
+    if (totals->peak_rss_bytes > 0)
+        fprintf(out, "   peak RSS %s", units_format_size(totals->peak_rss_bytes, 0).text);
+    if (totals->reserved_peak_bytes > 0)
+        fprintf(out, "   reserved %s", units_format_size(totals->reserved_peak_bytes, 0).text);
+    fputc('\n', out);
+}
+
+static void write_shown_line(const struct render_input *input, FILE *out)
+{
+    static const char *const texts[VIEW_COUNT] = {
+        [VIEW_PEAK] = "live at the peak",
+        [VIEW_LEAKS] = "live at the end",
+        [VIEW_ALLOCATED] = "all that was allocated",
+        [VIEW_TEMPORARY] = "temporary allocations",
+    };
+    const struct render_options *options = input->options;
+    struct profile_cost cost = parts_view_cost(input->profile, options->view);
+
+    fprintf(out, "shown: %s", texts[options->view]);
+    if (options->process_number > 0)
+        fprintf(out, ", process %u", options->process_number);
+    if (options->tid > 0)
+        fprintf(out, ", thread %u", options->tid);
+    fprintf(out, ": %s in %s allocations\n", units_format_size(cost.bytes, 0).text,
+            numbers_format_count(cost.allocations).text);
+}
+
+void parts_write_header(const struct render_input *input, FILE *out)
+{
+    struct memory_pool pool = {.newest = NULL};
+    struct health health = health_collect(input->capture, input->profile, &pool);
+    const char *paint = input->options->has_color ? "\033[33m" : "";
+    const char *plain = input->options->has_color ? "\033[0m" : "";
+
+    write_program_line(input, &pool, out);
+    if (input->profile != NULL) {
+        write_totals_line(input->profile, out);
+        write_shown_line(input, out);
+    }
+    if (health.count == 0)
+        fputs("warnings: none\n", out);
+    for (size_t i = 0; i < health.count; i++)
+        fprintf(out, "%swarning: %s%s\n", paint,
+                text_clean(&pool, health.warnings[i], input->options->is_ascii), plain);
+    fputc('\n', out);
+    memory_pool_finish(&pool);
+}
+
+void parts_write_frame_fields(struct json_writer *json, const struct frame *frame)
+{
+    static const char *const kinds[] = {
+        [FRAME_PYTHON] = "python",
+        [FRAME_NATIVE] = "native",
+        [FRAME_INLINED] = "inlined",
+        [FRAME_SPECIAL] = "special",
+    };
+
+    json_write_text(json, "function", frame->function);
+    json_write_name(json, "file", frame->file);
+    json_write_number_or_null(json, "line", frame->line);
+    json_write_number_or_null(json, "column", frame->column);
+    json_write_text(json, "kind", kinds[frame->kind]);
+    json_write_name(json, "module", frame->module);
+    json_write_number_or_null(json, "first_line", frame->first_line);
+}
+
+void parts_write_stack(struct json_writer *json, const char *key, const struct paths *paths,
+                       uint32_t path)
+{
+    uint32_t count;
+    const struct path *all = paths_all(paths, &count);
+
+    json_write_open_array(json, key);
+    for (; path != 0; path = all[path].parent) {
+        json_write_open_object(json, NULL);
+        parts_write_frame_fields(json, frames_get(paths_frames(paths), all[path].frame));
+        json_write_close(json);
+    }
+    json_write_close(json);
+}
+
+void parts_write_more(FILE *out, size_t count, size_t shown_count, const char *what)
+{
+    if (count > shown_count)
+        fprintf(out, "  ... %s more %s: --rows 0 shows all\n",
+                numbers_format_count(count - shown_count).text, what);
+}
+
+bool parts_end(FILE *out, struct error *err)
+{
+    errno = 0;
+    if (fflush(out) == 0 && !ferror(out))
+        return true;
+    error_set(err, "the report could not be written: %s",
+              errno != 0 ? strerror(errno) : "an earlier write failed");
+    return false;
+}

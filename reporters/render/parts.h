@@ -1,0 +1,55 @@
+/*
+ * What all reports begin with and are made of: the header, its JSON, frames, the end.
+ */
+#ifndef RENDER_PARTS_H
+#define RENDER_PARTS_H
+
+#include "base/memory.h"
+#include "print/json_write.h"
+#include "print/text.h"
+#include "render/render.h"
+#include "report/rows.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Return how the text of a report is to look. Context: tool. */
+struct text_style parts_style(const struct render_options *options);
+
+/* Return the order of rows that the user asked for. Context: tool. */
+enum rows_sort parts_sort(const struct render_options *options);
+
+/* Return how many of count rows are to be shown. Context: tool. */
+size_t parts_row_limit(const struct render_options *options, size_t count);
+
+/* Return the sum of a view over all rows. Context: tool. */
+struct profile_cost parts_view_cost(const struct profile *profile, enum profile_view view);
+
+/*
+ * Write the lines that say which program this is, its totals, what is shown, and all warnings,
+ * with an empty line behind. Context: tool.
+ */
+void parts_write_header(const struct render_input *input, FILE *out);
+
+/*
+ * Begin a report in JSON: open its object and write schema, report, capture and, with a profile,
+ * view. Context: tool.
+ */
+void parts_open_json(struct json_writer *json, const struct render_input *input,
+                     const char *report);
+
+/* Write the fields of a frame into the object that is open. Context: tool. */
+void parts_write_frame_fields(struct json_writer *json, const struct frame *frame);
+
+/* Write the stack of a path as an array of frames, innermost first. Context: tool. */
+void parts_write_stack(struct json_writer *json, const char *key, const struct paths *paths,
+                       uint32_t path);
+
+/* Write the line about rows that are left out, if any are. what: "functions". Context: tool. */
+void parts_write_more(FILE *out, size_t count, size_t shown_count, const char *what);
+
+/* Push out what was written. Returns false with err when anything could not be written. */
+bool parts_end(FILE *out, struct error *err);
+
+#endif

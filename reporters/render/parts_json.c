@@ -1,0 +1,128 @@
+/*
+ * What every report in JSON begins with: schema, report, capture, view. Runs in the tools.
+ */
+#include "memtrack/protocol.h"
+#include "render/parts.h"
+#include "report/health.h"
+#include "report/labels.h"
+
+enum {
+    JSON_SCHEMA = 1, /* fields are added without a new number */
+};
+
+static void write_texts(struct json_writer *json, const char *key, const char *const *texts,
+                        uint32_t count)
+{
+    json_write_open_array(json, key);
+    for (uint32_t i = 0; i < count; i++)
+        json_write_text(json, NULL, texts[i]);
+    json_write_close(json);
+}
+
+static void write_python(struct json_writer *json, const struct capture *capture,
+                         struct memory_pool *pool)
+{
+    const struct capture_process *python = label_python_process(capture);
+
+    if (python == NULL) {
+        json_write_null(json, "python");
+        return;
+    }
+    json_write_open_object(json, "python");
+    json_write_text(json, "version", label_python_version(pool, python));
+    json_write_bool(json, "free_threaded", python->is_free_threaded);
+    json_write_null(json, "allocator"); /* not in the capture */
+    json_write_close(json);
+}
+
+static void write_program(struct json_writer *json, const struct capture *capture)
+{
+    const struct capture_session *session = &capture->session;
+    uint32_t count = session->argument_count;
+
+    json_write_text(json, "file", capture->file);
+    json_write_name(json, "program", count > 0 ? session->arguments[0] : NULL);
+    write_texts(json, "arguments", count > 0 ? session->arguments + 1 : NULL,
+                count > 0 ? count - 1 : 0);
+    if (capture->process_count > 0)
+        json_write_number(json, "pid", capture->processes[0].pid);
+    else
+        json_write_null(json, "pid");
+    json_write_name(json, "host", session->host);
+    json_write_number_or_null(json, "started_unix_ns", session->realtime_ns);
+    json_write_number(json, "duration_ns", capture->ended_ns);
+}
+
+static void write_capture(struct json_writer *json, const struct render_input *input)
+{
+    const struct capture *capture = input->capture;
+    const struct capture_session *session = &capture->session;
+    struct memory_pool pool = {.newest = NULL};
+    struct health health = health_collect(capture, input->profile, &pool);
+    bool is_sampled = (session->options & POOL_OPTION_FREES_ONLY_SAMPLED) != 0;
+
+    json_write_open_object(json, "capture");
+    write_program(json, capture);
+    json_write_text(json, "state", label_state(capture->state));
+    json_write_text(json, "mode", is_sampled ? "sampled" : "full");
+    json_write_null(json, "sample_bytes"); /* not in the capture */
+    json_write_bool(json, "native", (session->options & POOL_OPTION_NATIVE) != 0);
+    json_write_bool(json, "python_allocators",
+                    (session->options & POOL_OPTION_PYTHON_ALLOCATORS) != 0);
+    write_python(json, capture, &pool);
+    json_write_name(json, "architecture", session->machine);
+    json_write_number_or_null(json, "page_bytes", session->page_bytes);
+    json_write_name(json, "memtrack_version", session->version);
+    write_texts(json, "warnings", health.warnings, (uint32_t)health.count);
+    json_write_close(json);
+    memory_pool_finish(&pool);
+}
+
+static void write_filters(struct json_writer *json, const struct render_options *options)
+{
+    char text[32];
+
+    json_write_open_array(json, "filters");
+    if (options->process_number > 0) {
+        snprintf(text, sizeof(text), "process %u", options->process_number);
+        json_write_text(json, NULL, text);
+    }
+    if (options->tid > 0) {
+        snprintf(text, sizeof(text), "thread %u", options->tid);
+        json_write_text(json, NULL, text);
+    }
+    json_write_close(json);
+}
+
+static void write_view(struct json_writer *json, const struct render_input *input)
+{
+    static const char *const names[VIEW_COUNT] = {
+        [VIEW_PEAK] = "peak",
+        [VIEW_LEAKS] = "leaks",
+        [VIEW_ALLOCATED] = "allocated",
+        [VIEW_TEMPORARY] = "temporary",
+    };
+    const struct profile *profile = input->profile;
+    enum profile_view view = input->options->view;
+    struct profile_cost cost = parts_view_cost(profile, view);
+
+    json_write_open_object(json, "view");
+    json_write_text(json, "what", names[view]);
+    json_write_number(json, "from_ns", 0);
+    json_write_number(json, "to_ns",
+                      view == VIEW_PEAK ? profile->totals.peak_time_ns : profile->end_ns);
+    write_filters(json, input->options);
+    json_write_number(json, "bytes", cost.bytes);
+    json_write_number(json, "allocations", cost.allocations);
+    json_write_close(json);
+}
+
+void parts_open_json(struct json_writer *json, const struct render_input *input, const char *report)
+{
+    json_write_open_object(json, NULL);
+    json_write_number(json, "schema", JSON_SCHEMA);
+    json_write_text(json, "report", report);
+    write_capture(json, input);
+    if (input->profile != NULL)
+        write_view(json, input);
+}
