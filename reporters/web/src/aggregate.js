@@ -1,0 +1,163 @@
+// @ts-check
+// What each row holds in a view of a range of time: one scan over rows or intervals.
+import { VIEW_ALLOCATED, VIEW_LEAKS, VIEW_PEAK, VIEW_TEMPORARY } from './model.js';
+
+/** @typedef {import('./model.js').Model} Model */
+
+/**
+ * @typedef {'peak' | 'leaks' | 'kept' | 'allocated' | 'temporary'} Mode
+ *
+ * @typedef {object} Query
+ * @property {Mode} mode
+ * @property {number} from first sample of the range
+ * @property {number} to last sample of the range
+ * @property {number} thread of the rows; -1: all
+ * @property {number} allocator of the rows; -1: all
+ *
+ * @typedef {object} RowCosts
+ * @property {Float64Array} bytes by row; rows that the query leaves out are 0
+ * @property {Float64Array} allocations
+ * @property {number} sample the one that the costs are of, or -1 when they are of more than one
+ * @property {boolean} isWhole the numbers are of the whole run, whatever the range
+ */
+
+/**
+ * @param {Model} model
+ * @param {number} from
+ * @param {number} to
+ * @returns {number} the sample in the range at which the heap is highest
+ */
+export function peakSample(model, from, to) {
+    const { heap } = model.samples;
+    let highest = from;
+    for (let i = from + 1; i <= to; i++) if (heap[i] > heap[highest]) highest = i;
+    return highest;
+}
+
+/**
+ * @param {Model} model
+ * @param {Query} query
+ */
+function isWholeRun(model, query) {
+    return query.from <= 0 && query.to >= model.samples.count - 1;
+}
+
+/**
+ * @param {Model} model
+ * @param {(from: number, to: number) => boolean} isCounted
+ * @returns {{bytes: Float64Array, allocations: Float64Array}}
+ */
+function sumIntervals(model, isCounted) {
+    const { count, row, from, to, bytes, allocations } = model.intervals;
+    const rowBytes = new Float64Array(model.rows.count);
+    const rowAllocations = new Float64Array(model.rows.count);
+    for (let i = 0; i < count; i++) {
+        if (!isCounted(from[i], to[i])) continue;
+        rowBytes[row[i]] += bytes[i];
+        rowAllocations[row[i]] += allocations[i];
+    }
+    return { bytes: rowBytes, allocations: rowAllocations };
+}
+
+/**
+ * The numbers of the whole run are the recorded ones, exact whatever was folded or merged.
+ * @param {Model} model
+ * @param {number} view
+ */
+function wholeRun(model, view) {
+    return {
+        bytes: model.rows.bytes[view].slice(),
+        allocations: model.rows.allocations[view].slice(),
+    };
+}
+
+/**
+ * @param {Model} model
+ * @param {Query} query
+ */
+function sumRange(model, query) {
+    const { from: first, to: last } = query;
+    const end = model.samples.count;
+    // What came after the last sample belongs to the range that reaches the end.
+    const stop = last >= end - 1 ? end : last;
+    if (query.mode === 'peak') {
+        const at = peakSample(model, first, last);
+        return sumIntervals(model, (from, to) => from <= at && to > at);
+    }
+    if (query.mode === 'leaks') {
+        return sumIntervals(model, (from, to) => from >= first && from <= stop && to >= end);
+    }
+    if (query.mode === 'kept') {
+        return sumIntervals(model, (from, to) => from >= first && from <= stop && to > last);
+    }
+    return sumIntervals(model, (from) => from >= first && from <= stop);
+}
+
+/**
+ * @param {Model} model
+ * @param {Query} query
+ * @returns {RowCosts}
+ */
+export function sumRows(model, query) {
+    const views = {
+        peak: VIEW_PEAK,
+        leaks: VIEW_LEAKS,
+        kept: VIEW_LEAKS,
+        allocated: VIEW_ALLOCATED,
+        temporary: VIEW_TEMPORARY,
+    };
+    const isWhole = isWholeRun(model, query) || query.mode === 'temporary';
+    const costs = isWhole ? wholeRun(model, views[query.mode]) : sumRange(model, query);
+    const { thread, allocator } = model.rows;
+    if (query.thread >= 0 || query.allocator >= 0) {
+        for (let i = 0; i < costs.bytes.length; i++) {
+            if (
+                (query.thread >= 0 && thread[i] !== query.thread) ||
+                (query.allocator >= 0 && allocator[i] !== query.allocator)
+            ) {
+                costs.bytes[i] = costs.allocations[i] = 0;
+            }
+        }
+    }
+    let sample = -1;
+    if (query.mode === 'peak' && model.samples.count > 0) {
+        sample = isWhole ? model.meta.peakSample : peakSample(model, query.from, query.to);
+    }
+    return { ...costs, sample, isWhole };
+}
+
+/** Families of allocators, in the order they are stacked in the timeline. */
+export const FAMILIES = ['malloc', 'pymalloc', 'mmap'];
+
+/**
+ * @param {number} allocator as docs/format.md numbers them
+ * @returns {number} index in FAMILIES
+ */
+export function familyOf(allocator) {
+    if (allocator >= 32 && allocator < 48) return 1;
+    return allocator >= 16 && allocator < 32 ? 2 : 0;
+}
+
+/**
+ * Live bytes of each family at each sample, of the rows that a filter leaves.
+ * @param {Model} model
+ * @param {{thread: number, allocator: number}} filter -1: all
+ * @returns {Float64Array[]} by family, by sample
+ */
+export function familyCurves(model, filter) {
+    const { count } = model.samples;
+    const { rows, intervals } = model;
+    const curves = FAMILIES.map(() => new Float64Array(count + 1));
+    for (let i = 0; i < intervals.count; i++) {
+        const row = intervals.row[i];
+        if (filter.thread >= 0 && rows.thread[row] !== filter.thread) continue;
+        if (filter.allocator >= 0 && rows.allocator[row] !== filter.allocator) continue;
+        const curve = curves[familyOf(rows.allocator[row])];
+        curve[intervals.from[i]] += intervals.bytes[i];
+        curve[intervals.to[i]] -= intervals.bytes[i];
+    }
+    for (const curve of curves) {
+        for (let i = 1; i < count; i++) curve[i] += curve[i - 1];
+    }
+    return curves.map((curve) => curve.subarray(0, count));
+}

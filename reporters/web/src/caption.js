@@ -1,0 +1,68 @@
+// @ts-check
+// The sentence above the timeline: what the numbers on the page are, exactly.
+import { formatBytes, formatCount, formatTime } from './format.js';
+
+/** @typedef {import('./model.js').Model} Model */
+/** @typedef {import('./aggregate.js').Query} Query */
+
+/**
+ * @param {Model} model
+ * @param {Query} query
+ * @param {{sample: number, isWhole: boolean}} costs
+ */
+function whatIsShown(model, query, costs) {
+    const { time } = model.samples;
+    const from = formatTime(query.from > 0 ? time[query.from] : 0);
+    const isToEnd = query.to >= model.samples.count - 1;
+    const to = formatTime(isToEnd ? model.meta.endNs : (time[query.to] ?? 0));
+    if (query.mode === 'temporary') {
+        const threshold = model.meta.temporaryThreshold;
+        const between = threshold === 1 ? 'one other' : `${formatCount(threshold)} others`;
+        return `released before ${between} came in between, in the whole run`;
+    }
+    if (query.mode === 'peak') {
+        const at = costs.sample >= 0 ? ` at ${formatTime(peakTime(model, costs))}` : '';
+        return costs.isWhole ? `live at the peak${at}` : `live at the highest moment of the range${at}`;
+    }
+    if (query.mode === 'leaks') {
+        return costs.isWhole ? 'not released at the end' : `from ${from} to ${to}, never released`;
+    }
+    if (query.mode === 'kept') {
+        return costs.isWhole
+            ? 'allocated and not released in the whole run'
+            : `from ${from} to ${to}, not released by then`;
+    }
+    return costs.isWhole
+        ? 'allocated in the whole run'
+        : `allocated from ${from} to ${to}; what was released within ${resolution(model)} is not in it`;
+}
+
+/**
+ * The peak is known better than the sample that stands for it.
+ * @param {Model} model
+ * @param {{sample: number, isWhole: boolean}} costs
+ */
+function peakTime(model, costs) {
+    return costs.isWhole ? model.meta.totals.peakTime : model.samples.time[costs.sample];
+}
+
+/** @param {Model} model @returns {string} how far the samples are apart */
+function resolution(model) {
+    return formatTime(model.meta.endNs / Math.max(1, model.samples.count));
+}
+
+/**
+ * @param {Model} model
+ * @param {Query} query
+ * @param {{sample: number, isWhole: boolean}} costs
+ * @param {number} bytes
+ * @param {number} allocations
+ * @returns {{size: string, rest: string}}
+ */
+export function makeCaption(model, query, costs, bytes, allocations) {
+    const noun = query.mode === 'allocated' || query.mode === 'temporary' ? 'allocations' : 'blocks';
+    return {
+        size: formatBytes(bytes),
+        rest: `in ${formatCount(allocations)} ${noun}, ${whatIsShown(model, query, costs)}`,
+    };
+}

@@ -1,0 +1,102 @@
+// @ts-check
+// Colours of the drawings. A box's hue says where its code comes from, its lightness varies by
+// function so that neighbours stand apart; all are far enough from the ink to be read.
+import { ORIGIN_LIBRARY, ORIGIN_OWN, ORIGIN_PACKAGE, ORIGIN_RUNTIME } from './names.js';
+
+/** @typedef {import('./names.js').Names} Names */
+
+const PACKAGE_HUES = [152, 268, 186, 330, 96, 238, 12, 300];
+
+/**
+ * FNV-1a over UTF-16 units.
+ * @param {string} text
+ * @param {number} [seed]
+ * @returns {number} 32 bits
+ */
+export function hashText(text, seed = 0x811c9dc5) {
+    let hash = seed;
+    for (let i = 0; i < text.length; i++) {
+        hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+    }
+    return hash >>> 0;
+}
+
+/**
+ * @param {boolean} isDark
+ * @param {number} origin
+ * @param {string} group
+ * @param {number} shift -1 to 1: of the lightness
+ */
+function originColor(isDark, origin, group, shift) {
+    const hue = {
+        [ORIGIN_OWN]: 38,
+        [ORIGIN_PACKAGE]: PACKAGE_HUES[hashText(group) % PACKAGE_HUES.length],
+        [ORIGIN_LIBRARY]: 212,
+        [ORIGIN_RUNTIME]: 220,
+    }[origin];
+    const light = {
+        [ORIGIN_OWN]: [88, 76, 3],
+        [ORIGIN_PACKAGE]: [42, 82, 3],
+        [ORIGIN_LIBRARY]: [52, 85, 3],
+        [ORIGIN_RUNTIME]: [12, 88, 1.5],
+    }[origin];
+    const dark = {
+        [ORIGIN_OWN]: [58, 31, 3],
+        [ORIGIN_PACKAGE]: [26, 30, 2.5],
+        [ORIGIN_LIBRARY]: [32, 30, 2.5],
+        [ORIGIN_RUNTIME]: [10, 27, 1.5],
+    }[origin];
+    const [saturation, lightness, spread] = /** @type {number[]} */ (isDark ? dark : light);
+    return `hsl(${hue} ${saturation}% ${(lightness + shift * spread).toFixed(1)}%)`;
+}
+
+/** What the canvases draw with; one for each theme. */
+export class Palette {
+    /**
+     * @param {Names} names
+     * @param {boolean} isDark
+     */
+    constructor(names, isDark) {
+        this.names = names;
+        this.isDark = isDark;
+        /** @type {Map<number, string>} */
+        this.known = new Map();
+        const pick = (/** @type {string} */ light, /** @type {string} */ dark) =>
+            isDark ? dark : light;
+        this.panel = pick('#ffffff', '#181b20');
+        this.ink = pick('#14171c', '#eef1f5');
+        this.mutedInk = pick('#4a515c', '#b9c1cc');
+        this.muted = pick('#5b6370', '#9aa3b0');
+        this.grid = pick('#e8eaee', '#2a2f37');
+        this.accent = pick('#1d5fc4', '#7fb0ff');
+        this.hot = pick('#b3261e', '#ff8a80');
+        this.hit = pick('#f7b500', '#b97a00');
+        this.faded = pick('#eceef1', '#23272e');
+        this.fadedInk = pick('#5b6370', '#9aa3b0');
+        this.more = pick('#d4d8de', '#383e48');
+        this.shade = pick('rgba(244,245,247,.78)', 'rgba(17,19,23,.72)');
+        this.rss = pick('#7a3fa0', '#c9a0e8');
+        this.families = [
+            pick('#8fb8ea', '#37659c'),
+            pick('#f0c27a', '#8d6a2c'),
+            pick('#9ccfa0', '#3f7a45'),
+        ];
+    }
+
+    /** @param {number} frame */
+    boxColor(frame) {
+        let color = this.known.get(frame);
+        if (color === undefined) {
+            const { origin, group } = this.names.originOf(frame);
+            const shift = ((hashText(this.names.functionOf(frame)) % 1000) - 500) / 500;
+            color = originColor(this.isDark, origin, group, shift);
+            this.known.set(frame, color);
+        }
+        return color;
+    }
+
+    /** @param {number} origin */
+    originColor(origin) {
+        return originColor(this.isDark, origin, '', 0);
+    }
+}

@@ -1,0 +1,144 @@
+// @ts-check
+// What is said about one node: the bar below the graph, the tip beside the pointer, the spoken line.
+import { byId, makeElement } from './dom.js';
+import { formatBytes, formatCount, formatShare } from './format.js';
+
+/** @typedef {import('./tree.js').Tree} Tree */
+/** @typedef {import('./names.js').Names} Names */
+
+/**
+ * @typedef {object} Costs by node
+ * @property {Float64Array} ownBytes
+ * @property {Float64Array} totalBytes
+ * @property {Float64Array} ownAllocations
+ * @property {Float64Array} totalAllocations
+ */
+
+const PATH_BUTTONS = 60;
+
+/**
+ * @param {Tree} tree
+ * @param {number} node
+ * @returns {number[]} the nodes from the root to a node
+ */
+export function pathTo(tree, node) {
+    const path = [];
+    for (let at = node; at >= 0; at = tree.parent[at]) path.push(at);
+    return path.reverse();
+}
+
+/**
+ * The stack of a node as text, as tracebacks are written: the outermost call first.
+ * @param {Tree} tree
+ * @param {Names} names
+ * @param {number} node
+ */
+export function stackText(tree, names, node) {
+    return pathTo(tree, node)
+        .slice(1)
+        .map((at) => `${names.functionOf(tree.frame[at])}  ${names.placeOf(tree.frame[at])}`.trim())
+        .join('\n');
+}
+
+/**
+ * @param {Costs} costs
+ * @param {number} node
+ * @returns {[string, string, string][]} name, value, share
+ */
+function numbersOf(costs, node) {
+    const all = costs.totalBytes[0];
+    return [
+        ['total', formatBytes(costs.totalBytes[node]), formatShare(costs.totalBytes[node], all)],
+        ['own', formatBytes(costs.ownBytes[node]), formatShare(costs.ownBytes[node], all)],
+        [
+            'blocks',
+            formatCount(costs.totalAllocations[node]),
+            formatShare(costs.totalAllocations[node], costs.totalAllocations[0]),
+        ],
+    ];
+}
+
+/**
+ * Fill the bar below the graph.
+ * @param {Tree} tree
+ * @param {Names} names
+ * @param {Costs} costs
+ * @param {number} node
+ * @param {(node: number) => void} onChoose
+ */
+export function showDetails(tree, names, costs, node, onChoose) {
+    const frame = tree.frame[node];
+    byId('function').textContent = names.functionOf(frame);
+    byId('place').textContent = names.placeOf(frame);
+    byId('place').title = names.fileOf(frame);
+    byId('source').textContent = names.sourceOf(frame);
+    byId('numbers').replaceChildren(
+        ...numbersOf(costs, node).map(([name, value, share]) =>
+            makeElement(
+                'div',
+                {},
+                makeElement('dt', {}, name),
+                makeElement('dd', {}, value, ' ', makeElement('span', { class: 'muted' }, share)),
+            ),
+        ),
+    );
+    const path = pathTo(tree, node);
+    const list = byId('path');
+    list.replaceChildren();
+    for (const at of path.slice(-PATH_BUTTONS)) {
+        const button = makeElement('button', { class: 'link' }, names.functionOf(tree.frame[at]));
+        button.addEventListener('click', () => onChoose(at));
+        list.append(makeElement('li', {}, button));
+    }
+    list.scrollLeft = list.scrollWidth;
+}
+
+/**
+ * @param {Tree} tree
+ * @param {Names} names
+ * @param {Costs} costs
+ * @param {number} node
+ * @param {PointerEvent} event
+ */
+export function showTip(tree, names, costs, node, event) {
+    const tip = byId('tip');
+    const frame = tree.frame[node];
+    const place = names.placeOf(frame);
+    const source = names.sourceOf(frame);
+    const numbers = makeElement('dl');
+    for (const [name, value, share] of numbersOf(costs, node)) {
+        numbers.append(
+            makeElement('dt', {}, name),
+            makeElement('dd', {}, value),
+            makeElement('dd', {}, share),
+        );
+    }
+    tip.replaceChildren(makeElement('strong', {}, names.functionOf(frame)));
+    if (place) tip.append(makeElement('div', { class: 'code' }, place));
+    if (source) tip.append(makeElement('div', { class: 'code source' }, source));
+    tip.append(numbers);
+    tip.hidden = false;
+    const { width, height } = tip.getBoundingClientRect();
+    const x = Math.max(4, Math.min(event.clientX + 14, window.innerWidth - width - 8));
+    const isBelow = event.clientY + 18 + height < window.innerHeight;
+    const y = isBelow ? event.clientY + 18 : Math.max(4, event.clientY - height - 12);
+    tip.style.left = `${x}px`;
+    tip.style.top = `${y}px`;
+}
+
+/**
+ * @param {Tree} tree
+ * @param {Names} names
+ * @param {Costs} costs
+ * @param {number} node
+ * @returns {string} for those who hear the page
+ */
+export function spokenNode(tree, names, costs, node) {
+    const frame = tree.frame[node];
+    const place = names.placeOf(frame);
+    return (
+        `${names.functionOf(frame)}${place ? ` at ${place}` : ''}, ` +
+        `${formatBytes(costs.totalBytes[node])}, ` +
+        `${formatShare(costs.totalBytes[node], costs.totalBytes[0])}, depth ${tree.depth[node]}`
+    );
+}

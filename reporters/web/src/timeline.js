@@ -1,0 +1,313 @@
+// @ts-check
+// Heap and RSS over time, and the brush that selects a range of samples.
+import { FONT_FACE, fitCanvas } from './dom.js';
+import { formatBytes, formatTime } from './format.js';
+import { byteTicks, timeTicks } from './ticks.js';
+
+/** @typedef {import('./model.js').Model} Model */
+/** @typedef {import('./color.js').Palette} Palette */
+
+const LEFT = 68;
+const RIGHT = 10;
+const TOP = 8;
+const BOTTOM = 20;
+const GRIP_PIXELS = 5;
+
+/**
+ * @typedef {object} TimelineHandlers
+ * @property {(from: number, to: number, isDone: boolean) => void} onRange
+ * @property {(sample: number) => void} onHover -1: left
+ */
+
+export class Timeline {
+    /**
+     * @param {HTMLCanvasElement} canvas
+     * @param {Model} model
+     * @param {TimelineHandlers} handlers
+     */
+    constructor(canvas, model, handlers) {
+        this.canvas = canvas;
+        this.model = model;
+        this.handlers = handlers;
+        this.from = 0;
+        this.to = Math.max(0, model.samples.count - 1);
+        this.mark = -1;
+        this.hovered = -1;
+        /** @type {Float64Array[]} */
+        this.curves = [];
+        /** @type {null | ((sample: number) => [number, number])} */
+        this.drag = null;
+        canvas.addEventListener('pointerdown', (event) => this.press(event));
+        canvas.addEventListener('pointermove', (event) => this.move(event));
+        canvas.addEventListener('pointerup', () => this.release());
+        canvas.addEventListener('pointercancel', () => this.release());
+        canvas.addEventListener('pointerleave', () => this.hover(-1));
+        canvas.addEventListener('dblclick', () => this.choose(0, this.last(), true));
+    }
+
+    /** @param {Palette} palette */
+    paint(palette) {
+        this.palette = palette;
+    }
+
+    last() {
+        return Math.max(0, this.model.samples.count - 1);
+    }
+
+    isWhole() {
+        return this.from <= 0 && this.to >= this.last();
+    }
+
+    /** Time on the axis: it begins with the program, not with the first sample. */
+    endTime() {
+        const { time, count } = this.model.samples;
+        return Math.max(1, this.model.meta.endNs, count > 0 ? time[count - 1] : 0);
+    }
+
+    /** @param {number} ns */
+    xOf(ns) {
+        return LEFT + (ns / this.endTime()) * (this.width - LEFT - RIGHT);
+    }
+
+    /** @param {number} x @returns {number} the nearest sample */
+    sampleAt(x) {
+        const { time, count } = this.model.samples;
+        const wanted = ((x - LEFT) / (this.width - LEFT - RIGHT)) * this.endTime();
+        let low = 0;
+        let high = count - 1;
+        while (low < high) {
+            const middle = (low + high) >> 1;
+            if (time[middle] < wanted) low = middle + 1;
+            else high = middle;
+        }
+        if (low > 0 && wanted - time[low - 1] < time[low] - wanted) low--;
+        return Math.max(0, low);
+    }
+
+    /** The drawn edges of the range: the whole run reaches from end to end. */
+    edges() {
+        const { time, count } = this.model.samples;
+        const begin = this.from <= 0 || count === 0 ? 0 : time[this.from];
+        const end = this.to >= this.last() || count === 0 ? this.endTime() : time[this.to];
+        return { begin: this.xOf(begin), end: this.xOf(end) };
+    }
+
+    /** @param {PointerEvent} event */
+    press(event) {
+        if (event.button !== 0 || this.model.samples.count < 2) return;
+        const x = event.offsetX;
+        const { begin, end } = this.edges();
+        const { from, to } = this;
+        const start = this.sampleAt(x);
+        const isInside = !this.isWhole() && x > begin && x < end;
+        if (!this.isWhole() && Math.abs(x - begin) <= GRIP_PIXELS) this.drag = (at) => [at, to];
+        else if (!this.isWhole() && Math.abs(x - end) <= GRIP_PIXELS) this.drag = (at) => [from, at];
+        else if (isInside && event.shiftKey === false) {
+            this.drag = (at) => {
+                const shift = Math.max(-from, Math.min(this.last() - to, at - start));
+                return [from + shift, to + shift];
+            };
+        } else this.drag = (at) => [start, at];
+        this.canvas.setPointerCapture(event.pointerId);
+    }
+
+    /** @param {PointerEvent} event */
+    move(event) {
+        const sample = this.sampleAt(event.offsetX);
+        if (this.drag) {
+            const [from, to] = this.drag(sample);
+            if (from !== to) this.choose(Math.min(from, to), Math.max(from, to), false);
+        }
+        this.hover(sample);
+        const { begin, end } = this.edges();
+        const isGrip =
+            !this.isWhole() &&
+            Math.min(Math.abs(event.offsetX - begin), Math.abs(event.offsetX - end)) <= GRIP_PIXELS;
+        const isInside = !this.isWhole() && event.offsetX > begin && event.offsetX < end;
+        this.canvas.style.cursor = isGrip ? 'ew-resize' : isInside ? 'grab' : 'crosshair';
+    }
+
+    release() {
+        if (!this.drag) return;
+        this.drag = null;
+        this.choose(this.from, this.to, true);
+    }
+
+    /** @param {number} sample */
+    hover(sample) {
+        if (sample === this.hovered) return;
+        this.hovered = sample;
+        this.handlers.onHover(sample);
+        this.draw();
+    }
+
+    /**
+     * @param {number} from
+     * @param {number} to
+     * @param {boolean} isDone false while dragging
+     */
+    choose(from, to, isDone) {
+        const last = this.last();
+        this.from = Math.max(0, Math.min(from, last));
+        this.to = Math.max(this.from, Math.min(to, last));
+        this.handlers.onRange(this.from, this.to, isDone);
+    }
+
+    /** Move the range by a part of its length. @param {number} direction -1 or 1 */
+    shift(direction) {
+        const step = Math.max(1, Math.round((this.to - this.from) / 4)) * direction;
+        const shift = Math.max(-this.from, Math.min(this.last() - this.to, step));
+        this.choose(this.from + shift, this.to + shift, true);
+    }
+
+    /** Change the range's length around its middle. @param {number} factor */
+    scale(factor) {
+        const middle = (this.from + this.to) / 2;
+        const half = Math.max(1, ((this.to - this.from) / 2) * factor);
+        this.choose(Math.round(middle - half), Math.round(middle + half), true);
+    }
+
+    resize() {
+        this.width = this.canvas.clientWidth;
+        this.height = this.canvas.clientHeight;
+        if (this.width === 0 || this.height === 0) return;
+        this.context = fitCanvas(this.canvas, this.width, this.height);
+        this.context.font = `11px ${FONT_FACE}`;
+        this.context.textBaseline = 'middle';
+    }
+
+    draw() {
+        const { context: pen, palette, model } = this;
+        if (!pen || !palette) return;
+        const { samples } = model;
+        let most = 1;
+        for (let i = 0; i < samples.count; i++) {
+            most = Math.max(most, samples.heap[i], samples.rss[i]);
+        }
+        const bottom = this.height - BOTTOM;
+        const yOf = (/** @type {number} */ bytes) => bottom - (bytes / (most * 1.04)) * (bottom - TOP);
+        pen.fillStyle = palette.panel;
+        pen.fillRect(0, 0, this.width, this.height);
+        this.drawAxes(most, yOf, bottom);
+        if (samples.count > 0) {
+            this.drawCurves(yOf, bottom);
+            this.drawRange(bottom);
+            this.drawMark(yOf, bottom);
+            this.drawHover(yOf, bottom);
+        }
+    }
+
+    /**
+     * @param {number} most
+     * @param {(bytes: number) => number} yOf
+     * @param {number} bottom
+     */
+    drawAxes(most, yOf, bottom) {
+        const { context: pen, palette } = this;
+        pen.lineWidth = 1;
+        pen.strokeStyle = palette.grid;
+        pen.fillStyle = palette.muted;
+        pen.textAlign = 'right';
+        for (const bytes of byteTicks(most, this.height > 110 ? 4 : 3)) {
+            const y = Math.round(yOf(bytes)) + 0.5;
+            pen.beginPath();
+            pen.moveTo(LEFT, y);
+            pen.lineTo(this.width - RIGHT, y);
+            pen.stroke();
+            pen.fillText(bytes === 0 ? '0' : formatBytes(bytes).replace('.00', ''), LEFT - 8, y);
+        }
+        pen.textAlign = 'center';
+        const count = Math.max(2, Math.floor((this.width - LEFT) / 110));
+        for (const ns of timeTicks(this.endTime(), count)) {
+            const x = this.xOf(ns);
+            if (x > this.width - 16) continue;
+            pen.fillText(formatTime(ns).replace(/\.0+ /, ' '), x, bottom + 12);
+        }
+    }
+
+    /**
+     * @param {(bytes: number) => number} yOf
+     * @param {number} bottom
+     */
+    drawCurves(yOf, bottom) {
+        const { context: pen, palette, model, curves } = this;
+        const { count, time, rss } = model.samples;
+        const base = new Float64Array(count);
+        curves.forEach((curve, family) => {
+            pen.fillStyle = palette.families[family];
+            pen.beginPath();
+            for (let i = 0; i < count; i++) pen.lineTo(this.xOf(time[i]), yOf(base[i] + curve[i]));
+            for (let i = count - 1; i >= 0; i--) pen.lineTo(this.xOf(time[i]), yOf(base[i]));
+            pen.fill();
+            for (let i = 0; i < count; i++) base[i] += curve[i];
+        });
+        if (count === 1) {
+            pen.fillStyle = palette.families[0];
+            const y = yOf(model.samples.heap[0]);
+            pen.fillRect(this.xOf(time[0]) - 1, y, 3, bottom - y);
+        }
+        pen.strokeStyle = palette.rss;
+        pen.lineWidth = 1.25;
+        pen.setLineDash([4, 3]);
+        pen.beginPath();
+        for (let i = 0; i < count; i++) if (rss[i] > 0) pen.lineTo(this.xOf(time[i]), yOf(rss[i]));
+        pen.stroke();
+        pen.setLineDash([]);
+    }
+
+    /** @param {number} bottom */
+    drawRange(bottom) {
+        if (this.isWhole()) return;
+        const { context: pen, palette } = this;
+        const { begin, end } = this.edges();
+        pen.fillStyle = palette.shade;
+        pen.fillRect(LEFT, TOP, begin - LEFT, bottom - TOP);
+        pen.fillRect(end, TOP, this.width - RIGHT - end, bottom - TOP);
+        pen.fillStyle = palette.accent;
+        for (const x of [begin, end]) {
+            pen.fillRect(Math.round(x) - 0.5, TOP, 1, bottom - TOP);
+            pen.fillRect(Math.round(x) - 2, (TOP + bottom) / 2 - 9, 4, 18);
+        }
+    }
+
+    /**
+     * @param {(bytes: number) => number} yOf
+     * @param {number} bottom
+     */
+    drawMark(yOf, bottom) {
+        if (this.mark < 0) return;
+        const { context: pen, palette, model } = this;
+        const { time, heap } = model.samples;
+        const x = Math.round(this.xOf(time[this.mark])) + 0.5;
+        pen.strokeStyle = pen.fillStyle = palette.hot;
+        pen.lineWidth = 1;
+        pen.beginPath();
+        pen.moveTo(x, TOP);
+        pen.lineTo(x, bottom);
+        pen.stroke();
+        pen.beginPath();
+        pen.arc(x, yOf(heap[this.mark]), 3, 0, 7);
+        pen.fill();
+    }
+
+    /**
+     * @param {(bytes: number) => number} yOf
+     * @param {number} bottom
+     */
+    drawHover(yOf, bottom) {
+        if (this.hovered < 0 || this.hovered >= this.model.samples.count) return;
+        const { context: pen, palette, model } = this;
+        const { time, heap } = model.samples;
+        const x = Math.round(this.xOf(time[this.hovered])) + 0.5;
+        pen.strokeStyle = palette.mutedInk;
+        pen.lineWidth = 1;
+        pen.beginPath();
+        pen.moveTo(x, TOP);
+        pen.lineTo(x, bottom);
+        pen.stroke();
+        pen.fillStyle = palette.ink;
+        pen.beginPath();
+        pen.arc(x, yOf(heap[this.hovered]), 2.5, 0, 7);
+        pen.fill();
+    }
+}
