@@ -220,8 +220,7 @@ static void set_unknown(enum command_id command, const char *typed, struct error
 {
     const char *where = command == COMMAND_NONE ? "" : command_rows[command].name;
     const char *space = command == COMMAND_NONE ? "" : " ";
-    const char *nearest;
-    char *name;
+    const char *nearest = NULL;
 
     if (optopt >= LONG_OPTION) {
         error_set(err, "--%s takes no value", option_rows[optopt - LONG_OPTION].name);
@@ -231,9 +230,7 @@ static void set_unknown(enum command_id command, const char *typed, struct error
         error_set(err, "unknown option -%c: see memtrack%s%s --help", optopt, space, where);
         return;
     }
-    name = words_format("%.*s", (int)strcspn(typed, "="), typed);
-    nearest = options_nearest_option(command, name + strspn(name, "-"));
-    free(name);
+    nearest = options_nearest_option(command, typed + strspn(typed, "-"));
     if (nearest != NULL)
         error_set(err, "unknown option %s: did you mean --%s?", typed, nearest);
     else

@@ -13,6 +13,12 @@ static const struct render_report reports[] = {
     {.name = "stats", .run = render_stats, .needs_profile = true},
     {.name = "dump", .run = render_dump},
     {.name = "info", .run = render_info},
+    {.name = "flamegraph",
+     .run = render_flamegraph,
+     .needs_profile = true,
+     .needs_intervals = true,
+     .is_page = true,
+     .suffix = ".html"},
 };
 
 const struct render_report *render_find(const char *name)
