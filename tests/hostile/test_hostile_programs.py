@@ -1,0 +1,241 @@
+"""Programs that take away what a profiler counts on: they end as they would, and are recorded."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import pytest
+
+import interpreters
+import killing
+import tracked
+
+COUNT, BLOCK_BYTES = 2000, 40021
+CODE_DONE, CODE_CANNOT = 11, 12
+
+
+@pytest.fixture
+def plain_and_tracked(memtrack, programs):
+    """Run a case of `hostile` alone, then tracked: it must end alike. Returns the capture."""
+    def run(case, *arguments, env=None, prefix=()):
+        argv = [*prefix, str(programs("hostile")), case, *map(str, arguments)]
+        plain = tracked.finish(argv, env=env)
+        if plain.returncode == CODE_CANNOT:
+            pytest.skip(f"not allowed on this machine: {plain.stderr}")
+        assert plain.returncode == CODE_DONE, plain
+        ended = memtrack.run(*argv, env=env, check=False)
+        assert (ended.returncode, ended.stdout, ended.stderr) == (CODE_DONE, "", "")
+        return ended.capture
+
+    return run
+
+
+def own_blocks(capture):
+    """Return the events of the blocks that a case allocates behind its hostility."""
+    return [event for event in capture.events() if event["op"] == "alloc"
+            and event["bytes"] == BLOCK_BYTES]
+
+
+@pytest.mark.parametrize("case, blocks", [
+    ("closes_all", COUNT), ("changes_directory", COUNT), ("changes_user", 2 * COUNT),
+    ("strict", COUNT + 1), ("filter", COUNT), ("filter_threads", 2 * COUNT),
+    ("address_space", COUNT), ("small_signal_stack", COUNT)])
+def test_program_is_unharmed_and_recorded(plain_and_tracked, case, blocks):
+    capture = plain_and_tracked(case)
+    capture.assert_sound()
+    assert len(own_blocks(capture)) == blocks
+    assert capture.stats()["capture"]["state"] == "clean"
+
+
+def test_program_that_changes_its_root(plain_and_tracked, tmp_path):
+    capture = plain_and_tracked("changes_root", tmp_path)
+    capture.assert_sound()
+    assert len(own_blocks(capture)) == COUNT
+
+
+def test_program_that_runs_out_of_memory(plain_and_tracked):
+    capture = plain_and_tracked("out_of_memory")
+    capture.assert_sound()
+    failed = [event for event in capture.events() if event["op"] == "fail"]
+    assert {event["bytes"] for event in failed} >= {1 << 20, 1 << 40}
+
+
+def test_program_under_a_small_address_space(plain_and_tracked):
+    """The limit stands before the program begins."""
+    capture = plain_and_tracked("changes_directory", prefix=["sh", "-c", "ulimit -v 200000; "
+                                                             'exec "$@"', "sh"])
+    capture.assert_sound()
+    assert len(own_blocks(capture)) == COUNT
+
+
+def test_program_with_few_descriptors(plain_and_tracked):
+    capture = plain_and_tracked("changes_directory", prefix=["sh", "-c", "ulimit -n 4; "
+                                                             'exec "$@"', "sh"])
+    capture.assert_sound()
+    assert len(own_blocks(capture)) == COUNT
+
+
+def test_program_that_clears_its_environment(plain_and_tracked, programs):
+    """Its next image finds no session, so it is not recorded: but it runs."""
+    capture = plain_and_tracked("clears_environment", programs("hostile"))
+    capture.assert_sound()
+    assert len(own_blocks(capture)) == COUNT
+
+
+def test_daemon_is_recorded_to_its_end(memtrack, programs):
+    began = time.monotonic()
+    ended = memtrack.run(programs("hostile"), "daemon", expect=CODE_DONE)
+    deadline = began + 30
+    while killing.holders(ended.capture.path):
+        assert time.monotonic() < deadline, "the collector does not end"
+        time.sleep(0.05)
+    stats = ended.capture.stats()
+    assert stats["capture"]["state"] == "clean"
+    assert len(own_blocks(ended.capture)) == COUNT
+    assert {"code": 4} in [process["exit"] for process in stats["processes"]]
+
+
+def test_sixty_four_threads(memtrack, programs):
+    ended = memtrack.run(programs("stress_events"), "random", 64, 5000)
+    totals = ended.capture.assert_sound()
+    assert totals["allocations"] >= ended.words()["allocations"][0]
+    assert len({thread["tid"] for thread in ended.capture.stats()["threads"]}) >= 64
+
+
+def test_static_program_is_refused_with_a_reason(memtrack, programs):
+    ended = memtrack.run(programs("hostile_static"), expect=126)
+    assert "static" in ended.stderr and ended.stdout == ""
+    assert not ended.capture.path.exists()
+
+
+def test_static_child_runs_untracked(memtrack, programs):
+    ended = memtrack.run("sh", "-c", '"$0"; exit $?', programs("hostile_static"), expect=9)
+    assert ended.stdout == "static\n"
+    assert ended.capture.stats()["capture"]["state"] == "clean"
+
+
+@pytest.mark.parametrize("command, code", [(["/nonexistent/program"], 127), (["/etc"], 126),
+                                           (["/etc/passwd"], 126)])
+def test_what_cannot_be_started_is_told(memtrack, command, code):
+    ended = memtrack.run(*command, expect=code)
+    assert ended.stderr.startswith("memtrack: ") and command[0] in ended.stderr
+    assert not ended.capture.path.exists()
+
+
+WHAT_A_PROGRAM_SEES = """
+import json, os, resource, signal, sys
+status = dict(line.rstrip("\\n").split(":\\t", 1) for line in open("/proc/self/status"))
+print(json.dumps({
+    "environment": dict(os.environ),
+    "directory": os.getcwd(),
+    "descriptors": sorted(os.listdir("/proc/self/fd")),
+    "umask": status["Umask"],
+    "signals": {key: status[key] for key in ("SigBlk", "SigIgn", "SigCgt", "ShdPnd")},
+    "limits": {name: resource.getrlimit(getattr(resource, name))
+               for name in dir(resource) if name.startswith("RLIMIT_")},
+    "threads": status["Threads"],
+    "seccomp": status["Seccomp"],
+    "privileges": status["NoNewPrivs"],
+    "dumpable": status["CoreDumping"],
+    "group": os.getpgid(0) == os.getpgid(os.getppid()),
+    "session": os.getsid(0),
+    "nice": os.nice(0),
+    "arguments": sys.argv,
+}))
+"""
+
+
+def test_program_sees_two_variables_and_nothing_else(memtrack, any_python, tmp_path):
+    script = tmp_path / "look.py"
+    script.write_text(WHAT_A_PROGRAM_SEES)
+    command = [any_python.path, str(script), "an argument", ""]
+    plain = json.loads(tracked.finish(command).stdout)
+    seen = json.loads(memtrack.run(*command).stdout)
+    added = set(seen["environment"]) - set(plain["environment"])
+    assert added == {"LD_PRELOAD", "MEMTRACK_SESSION"}
+    for name in added:
+        del seen["environment"][name]
+    assert seen == plain
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGUSR1"])
+def test_signal_sent_to_run_reaches_the_program(memtrack, any_python, name):
+    number = getattr(signal, name)
+    process, capture = memtrack.start(
+        any_python.path, "-c", "import time; print('here', flush=True); time.sleep(60)")
+    assert process.stdout.readline() == "here\n"
+    process.send_signal(number)
+    process.communicate(timeout=30)
+    assert process.returncode == -number
+    assert capture.stats()["processes"][0]["exit"] == {"signal": name}
+
+
+def preload_path(name):
+    for folder in ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64",
+                   "/usr/lib"):
+        path = pathlib.Path(folder) / name
+        if path.exists():
+            return str(path)
+    pytest.skip(f"{name} is not installed")
+
+
+ALLOCATORS = ["libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2"]
+
+
+@pytest.mark.parametrize("library", ALLOCATORS)
+def test_19_other_allocator_beside_us(memtrack, programs, library):
+    """Sizes are exact, whoever gives the memory; threads, forks and a storm do not lock up."""
+    env = {**os.environ, "LD_PRELOAD": preload_path(library)}
+    ended = memtrack.run(programs("conformance_allocators"), "aligned", env=env)
+    ended.capture.assert_sound()
+    said = ended.words()
+    for name, count_bytes in (("posix_memalign", 10001), ("memalign", 10003), ("valloc", 10005)):
+        assert ended.capture.one(count_bytes)["address"] == said[name][0]
+    ended = memtrack.run(programs("stress_events"), "hand", 4, 50_000, env=env)
+    totals = ended.capture.assert_sound()
+    assert totals["unknown_frees"] == 0
+    assert totals["allocations"] >= ended.words()["allocations"][0]
+    ended = memtrack.run(programs("conformance_processes"), "fork_storm",
+                         env={**env, "FORKS": "50"})
+    assert ended.words()["forks"] == [50]
+
+
+@pytest.mark.parametrize("library", ALLOCATORS)
+def test_19_python_on_another_allocator(memtrack, python, tmp_path, library):
+    if python.is_free_threaded:
+        pytest.skip("this interpreter brings its own")
+    script = tracked.Script(tmp_path, """
+        import json
+        def f():
+            return bytearray(100_000)
+        print(len(f()), json.dumps([1]))
+        """)
+    env = {**os.environ, "LD_PRELOAD": preload_path(library), "PYTHONMALLOC": "malloc"}
+    plain = tracked.finish([python.path, str(script)], env=env)
+    ended = memtrack.run(python.path, script, env=env)
+    assert (ended.stdout, ended.stderr) == (plain.stdout, plain.stderr)
+    assert tracked.names(ended.capture.one(100_001)) == ["f", "<module>"]
+    totals = ended.capture.assert_sound()
+    assert totals["unknown_frees"] == 0
+
+
+def test_interpreters_too_old_to_be_walked_run(memtrack):
+    if not interpreters.too_old():
+        pytest.skip("none here")
+    for python in interpreters.too_old():
+        ended = memtrack.run(python.path, "-c", "b = bytearray(100000); print(len(b))")
+        assert ended.stdout == "100000\n"
+        event = ended.capture.one(100001)
+        assert tracked.names(event) == []
+        ended.capture.assert_sound()
+
+
+def test_switched_off_is_the_program_alone(memtrack, any_python):
+    argv, output = memtrack.command(any_python.path, "-c",
+                                    "import os; print('LD_PRELOAD' in os.environ)")
+    ended = subprocess.run(argv, env={**os.environ, "MEMTRACK": "0"}, stdout=subprocess.PIPE,
+                           text=True, timeout=60, check=True)
+    assert ended.stdout == "False\n"
+    assert not output.exists()
