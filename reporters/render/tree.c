@@ -2,8 +2,9 @@
  * `memtrack tree`: who called whom to allocate what. Runs in the tools.
  *
  * The tree may be thousands of levels deep: it is walked with a list of what is open, never by
- * calling itself. In text a run of frames that have nothing but each other is folded into its ends,
- * and what is below the threshold is one line; a threshold of 0 shows everything. JSON folds nothing.
+ * calling itself. In text a run of frames that have next to nothing but each other is folded into its
+ * ends, and what is below the threshold is one line; a threshold of 0 shows everything. JSON folds
+ * nothing.
  */
 #include "report/tree.h"
 
@@ -155,29 +156,36 @@ static void add_rest_line(struct view *view, const struct level *level)
     add_line(view, &rest, name, "");
 }
 
-/* Follow a run of nodes that have nothing but one child each. Returns its last node. */
-static uint32_t end_of_run(const struct view *view, uint32_t node, size_t *ret_count)
+/*
+ * Follow a run: nodes with one child that is shown, until what they lost on the way is itself worth
+ * showing. Returns its last node.
+ */
+static uint32_t end_of_run(const struct view *view, uint32_t first, size_t *ret_count)
 {
     const struct tree_node *nodes = view->tree->nodes;
+    uint32_t node = first;
 
-    *ret_count = 1;
-    while (nodes[node].child_count == 1 && nodes[node].own.bytes == 0 &&
-           nodes[node].own.allocations == 0) {
-        node = nodes[node].first_child;
-        ++*ret_count;
+    for (*ret_count = 1;; ++*ret_count) {
+        uint32_t child = skip_small(view, nodes[node].first_child);
+
+        if (child == 0 || skip_small(view, nodes[child].next_sibling) != 0 ||
+            nodes[first].total.bytes - nodes[child].total.bytes >= view->least_bytes)
+            return node;
+        node = child;
     }
-    return node;
 }
 
 /* Show a node, or the two ends of its run, and go on below it. */
 static void show_node(struct view *view, uint32_t node, bool is_last)
 {
-    size_t run_count;
-    uint32_t end = end_of_run(view, node, &run_count);
+    size_t run_count = 1;
+    uint32_t end = node;
 
+    if (view->least_bytes > 0)
+        end = end_of_run(view, node, &run_count);
     add_node_line(view, node, is_last, 0);
     open_level(view, node, is_last);
-    if (view->least_bytes == 0 || run_count < FOLD_LEAST_NODES)
+    if (run_count < FOLD_LEAST_NODES)
         return;
     view->levels[view->depth - 1].next_child = 0;
     add_node_line(view, end, true, run_count - 2);

@@ -122,6 +122,45 @@ TEST(tree_folds_runs_of_frames_that_have_only_each_other)
                         "27.0 MiB    3.5      8  (6 stacks below the threshold)\n");
 }
 
+TEST(a_deep_tree_is_a_few_lines_or_all_of_them)
+{
+    enum {
+        DEPTH = 3000
+    };
+    static struct capture_node nodes[DEPTH + 1];
+    struct capture_stack stacks[] = {{.python_node = 0},
+                                     {.python_node = DEPTH, .allocator = ALLOCATOR_MALLOC},
+                                     {.python_node = DEPTH / 2, .allocator = ALLOCATOR_MALLOC}};
+    struct profile_row rows[] = {{.stack = 1, .stream = 1, .costs = {{1 << 20, 1}}},
+                                 {.stack = 2, .stream = 1, .costs = {{1, 1}}}};
+    struct capture capture = sample_capture;
+    struct profile profile = sample_profile;
+    struct render_options options = text_options;
+    unsigned line_count = 0;
+    char *text;
+
+    for (uint32_t i = 1; i <= DEPTH; i++)
+        nodes[i] = (struct capture_node){.parent = i - 1, .code = 2 + i % 2, .offset = 2};
+    capture.nodes = nodes;
+    capture.node_count = DEPTH + 1;
+    capture.stacks = stacks;
+    capture.stack_count = 3;
+    profile.capture = &capture;
+    profile.rows = rows;
+    profile.row_count = 2;
+    text = output_of(render_tree, &capture, &profile, &options);
+    CHECK(strstr(text, "100.0      1     `- (2,998 folded) main  train.py:11\n") != NULL);
+    free(text);
+    options.threshold_parts_per_million = 0;
+    text = output_of(render_tree, &capture, &profile, &options);
+    for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+        CHECK(strlen(line) <= 80);
+        line_count++;
+    }
+    CHECK_EQUAL(line_count, 4 + 1 + 1 + DEPTH);
+    free(text);
+}
+
 TEST(no_line_is_wider_than_asked)
 {
     static render_function *const runs[] = {render_summary, render_table, render_tree};
