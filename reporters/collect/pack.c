@@ -1,0 +1,267 @@
+/*
+ * The pack thread and its queue.
+ *
+ * What holds: blocks are written in the order of the queue; the lock guards queue, spare blocks,
+ * counts and error, and is never held while something is packed or written.
+ */
+#include "collect/pack.h"
+
+#include "base/memory.h"
+#include "collect/pool.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    QUEUED_MAX_BLOCKS = 64, /* 4 MiB of events */
+    SPARE_MAX_BLOCKS = 64,
+};
+
+struct pack {
+    struct capture_writer *writer;
+    int failure_fd;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t has_work, has_room;
+    struct pack_block *first, **last; /* the queue */
+    struct pack_block *spare;
+    uint32_t queued_count, spare_count; /* queued: blocks of events only */
+    bool is_stopping, has_failed;
+    struct error error;
+    uint64_t raw_bytes; /* the thread's, until it has ended */
+};
+
+static void give_back(const struct ring_release *release)
+{
+    struct ring_entry *entry = release->entry;
+
+    if (entry == NULL)
+        return;
+    atomic_store_explicit(release->released, release->consumed, memory_order_release);
+    if (release->is_given_back != NULL) {
+        atomic_store_explicit(&entry->consumed, release->consumed, memory_order_release);
+        /* Release: the next owner sees consumed, and the slots filled up. */
+        atomic_store_explicit(&entry->state, RING_FREE, memory_order_release);
+        atomic_store_explicit(release->is_given_back, true, memory_order_release);
+        return;
+    }
+    /* seq_cst with the thread's store of waiting and load of consumed: one of us sees the other. */
+    atomic_store(&entry->consumed, release->consumed);
+    if (atomic_load(&entry->waiting) != 0) {
+        atomic_fetch_add(&entry->wake, 1);
+        pool_wake(&entry->wake, 1);
+    }
+}
+
+static void note_failure(struct pack *pack, const struct error *error)
+{
+    uint64_t one = 1;
+    bool is_first;
+
+    pthread_mutex_lock(&pack->lock);
+    is_first = !pack->has_failed;
+    if (is_first)
+        pack->error = *error;
+    pack->has_failed = true;
+    pthread_mutex_unlock(&pack->lock);
+    if (is_first && pack->failure_fd >= 0 && write(pack->failure_fd, &one, sizeof(one)) < 0)
+        return; /* it is told already */
+}
+
+static void write_block(struct pack *pack, const struct pack_block *block)
+{
+    struct writer_section section = {
+        .type = SECTION_EVENTS,
+        .coder = CODER_FIXED,
+        .process = block->process,
+        .stream = block->stream,
+        .record_count = block->count,
+        .first_segment = block->first_segment,
+        .payload = block->events,
+        .payload_bytes = block->count * EVENT_BYTES,
+    };
+    struct error error;
+
+    if (block->records != NULL) {
+        section.type = SECTION_RECORDS;
+        section.coder = CODER_NONE;
+        section.payload = block->records;
+        section.payload_bytes = block->records_bytes;
+    } else if (block->count == 0) {
+        return;
+    } else {
+        pack->raw_bytes += section.payload_bytes;
+    }
+    if (!capture_writer_section(pack->writer, &section, &error))
+        note_failure(pack, &error);
+}
+
+/* Under the lock. */
+static struct pack_block *take_first(struct pack *pack)
+{
+    struct pack_block *block = pack->first;
+
+    pack->first = block->next;
+    if (pack->first == NULL)
+        pack->last = &pack->first;
+    return block;
+}
+
+static void *pack_run(void *argument)
+{
+    struct pack *pack = argument;
+
+    pthread_mutex_lock(&pack->lock);
+    for (;;) {
+        struct pack_block *block;
+
+        while (pack->first == NULL && !pack->is_stopping)
+            pthread_cond_wait(&pack->has_work, &pack->lock);
+        if (pack->first == NULL)
+            break;
+        block = take_first(pack);
+        pthread_mutex_unlock(&pack->lock);
+
+        write_block(pack, block);
+        give_back(&block->release);
+
+        pthread_mutex_lock(&pack->lock);
+        if (block->records != NULL) {
+            free(block->records);
+            free(block);
+            continue;
+        }
+        pack->queued_count--;
+        pthread_cond_signal(&pack->has_room);
+        if (pack->spare_count < SPARE_MAX_BLOCKS) {
+            block->next = pack->spare;
+            pack->spare = block;
+            pack->spare_count++;
+        } else {
+            free(block);
+        }
+    }
+    pthread_mutex_unlock(&pack->lock);
+    return NULL;
+}
+
+struct pack *pack_start(struct capture_writer *writer, int failure_fd, struct error *err)
+{
+    struct pack *pack = memory_allocate(1, sizeof(*pack));
+    int status;
+
+    pack->writer = writer;
+    pack->failure_fd = failure_fd;
+    pack->last = &pack->first;
+    pthread_mutex_init(&pack->lock, NULL);
+    pthread_cond_init(&pack->has_work, NULL);
+    pthread_cond_init(&pack->has_room, NULL);
+    status = pthread_create(&pack->thread, NULL, pack_run, pack);
+    if (status == 0)
+        return pack;
+    error_set(err, "the collector cannot start a thread: %s", strerror(status));
+    free(pack);
+    return NULL;
+}
+
+/* The head of a block. A block of records has no room for events. */
+static struct pack_block *new_block(size_t size_bytes)
+{
+    struct pack_block *block = malloc(size_bytes);
+
+    if (block == NULL)
+        block = memory_allocate(1, size_bytes); /* says so, and ends */
+    memset(block, 0, offsetof(struct pack_block, events));
+    return block;
+}
+
+struct pack_block *pack_block_get(struct pack *pack)
+{
+    struct pack_block *block;
+
+    pthread_mutex_lock(&pack->lock);
+    block = pack->spare;
+    if (block != NULL) {
+        pack->spare = block->next;
+        pack->spare_count--;
+    }
+    pthread_mutex_unlock(&pack->lock);
+    if (block == NULL)
+        return new_block(sizeof(*block));
+    memset(block, 0, offsetof(struct pack_block, events));
+    return block;
+}
+
+/* Under the lock. */
+static void append(struct pack *pack, struct pack_block *block)
+{
+    block->next = NULL;
+    *pack->last = block;
+    pack->last = &block->next;
+    pthread_cond_signal(&pack->has_work);
+}
+
+void pack_put(struct pack *pack, struct pack_block *block)
+{
+    pthread_mutex_lock(&pack->lock);
+    while (pack->queued_count >= QUEUED_MAX_BLOCKS)
+        pthread_cond_wait(&pack->has_room, &pack->lock);
+    pack->queued_count++;
+    append(pack, block);
+    pthread_mutex_unlock(&pack->lock);
+}
+
+void pack_put_records(struct pack *pack, const void *payload, size_t size_bytes, uint32_t count)
+{
+    struct pack_block *block;
+
+    if (size_bytes == 0)
+        return;
+    block = new_block(offsetof(struct pack_block, events));
+    block->records = memory_allocate(1, size_bytes);
+    memcpy(block->records, payload, size_bytes);
+    block->records_bytes = (uint32_t)size_bytes;
+    block->count = count;
+    pthread_mutex_lock(&pack->lock);
+    append(pack, block);
+    pthread_mutex_unlock(&pack->lock);
+}
+
+bool pack_has_failed(struct pack *pack, struct error *err)
+{
+    bool has_failed;
+
+    pthread_mutex_lock(&pack->lock);
+    has_failed = pack->has_failed;
+    if (has_failed && err != NULL)
+        *err = pack->error;
+    pthread_mutex_unlock(&pack->lock);
+    return has_failed;
+}
+
+uint64_t pack_stop(struct pack *pack)
+{
+    uint64_t raw_bytes;
+
+    if (pack == NULL)
+        return 0;
+    pthread_mutex_lock(&pack->lock);
+    pack->is_stopping = true;
+    pthread_cond_signal(&pack->has_work);
+    pthread_mutex_unlock(&pack->lock);
+    pthread_join(pack->thread, NULL);
+    while (pack->spare != NULL) {
+        struct pack_block *next = pack->spare->next;
+
+        free(pack->spare);
+        pack->spare = next;
+    }
+    pthread_cond_destroy(&pack->has_room);
+    pthread_cond_destroy(&pack->has_work);
+    pthread_mutex_destroy(&pack->lock);
+    raw_bytes = pack->raw_bytes;
+    free(pack);
+    return raw_bytes;
+}
