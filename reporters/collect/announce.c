@@ -1,0 +1,84 @@
+/*
+ * Blobs to records. Drain thread.
+ */
+#include "collect/announce.h"
+
+#include "collect/process.h"
+#include "memtrack/format.h"
+#include "memtrack/protocol.h"
+#include "memtrack/varint.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    NAME_MAX_BYTES = 1024,
+    VERSION_BYTES = 64,
+};
+
+/* "3.13.0rc2 (main, ...)" says more than the numbers, up to its first space. */
+static bool take_python(struct ring_reader *reader, struct sink *sink)
+{
+    const struct blob *blob = &reader->blob;
+    char version[VERSION_BYTES];
+    const char *text;
+    size_t length = 0;
+
+    if (blob->total_bytes < BLOB_PYTHON_HEADER_BYTES)
+        return false;
+    text = (const char *)blob->bytes + BLOB_PYTHON_HEADER_BYTES;
+    while (length < blob->total_bytes - BLOB_PYTHON_HEADER_BYTES && text[length] > ' ' &&
+           text[length] <= '~')
+        length++;
+    if (length == 0 || length >= sizeof(version))
+        length = (size_t)snprintf(version, sizeof(version), "%u.%u.%u", blob->bytes[0],
+                                  blob->bytes[1], blob->bytes[2]);
+    else
+        memcpy(version, text, length);
+    records_begin(&sink->records, RECORD_PROCESS);
+    records_field_number(&sink->records, PROCESS_NUMBER, reader->process->number);
+    records_field_text(&sink->records, PROCESS_PYTHON_VERSION, version, length);
+    if (blob->bytes[3] != 0)
+        records_field_number(&sink->records, PROCESS_FREE_THREADED, 1);
+    records_end(&sink->records);
+    return true;
+}
+
+static bool take_name(struct ring_reader *reader, struct sink *sink)
+{
+    const struct blob *blob = &reader->blob;
+    const uint8_t *bytes = blob->bytes;
+    size_t length;
+
+    if (blob->total_bytes < BLOB_NAME_HEADER_BYTES)
+        return false;
+    length = blob->total_bytes - BLOB_NAME_HEADER_BYTES;
+    if (length > NAME_MAX_BYTES)
+        return false;
+    /* A thread says its own name; one said of another thread would need that one's stream. */
+    if (bytes[4] != NAME_THREAD || le_load_u32(bytes) != reader->tid)
+        return true;
+    records_begin(&sink->records, RECORD_THREAD);
+    records_field_number(&sink->records, THREAD_STREAM, reader->stream.number);
+    records_field_number(&sink->records, THREAD_PROCESS, reader->process->number);
+    records_field_text(&sink->records, THREAD_NAME, (const char *)bytes + BLOB_NAME_HEADER_BYTES,
+                       length);
+    records_end(&sink->records);
+    return true;
+}
+
+bool announce_take(struct ring_reader *reader, struct sink *sink)
+{
+    const struct blob *blob = &reader->blob;
+    bool is_right = true;
+
+    if (blob->kind == BLOB_CODE)
+        is_right = names_add_code(&sink->names, &reader->process->codes, blob->bytes,
+                                  blob->total_bytes, &sink->records);
+    else if (blob->kind == BLOB_NAME)
+        is_right = take_name(reader, sink);
+    else if (blob->kind == BLOB_PYTHON)
+        is_right = take_python(reader, sink);
+    sink_limit_records(sink);
+    return is_right;
+}

@@ -1,0 +1,45 @@
+/*
+ * Chains. Drain thread.
+ */
+#include "collect/chain.h"
+
+#include "base/memory.h"
+#include "collect/trie.h"
+#include "memtrack/protocol.h"
+
+#include <stdlib.h>
+
+uint32_t chain_pop(struct chain *chain, uint32_t count)
+{
+    uint32_t part;
+
+    if (count == DELTA_POP_ALL) {
+        chain->depth = chain->beyond = 0;
+        return 0;
+    }
+    part = count < chain->beyond ? count : chain->beyond;
+    chain->beyond -= part;
+    count -= part;
+    part = count < chain->depth ? count : chain->depth;
+    chain->depth -= part;
+    return count - part;
+}
+
+void chain_push(struct chain *chain, struct trie *trie, uint64_t frame)
+{
+    if (chain->depth == CHAIN_MAX_DEPTH) {
+        chain->beyond++;
+        return;
+    }
+    if (chain->depth == chain->capacity_count)
+        chain->nodes = memory_grow(chain->nodes, &chain->capacity_count, chain->depth + 1,
+                                   sizeof(*chain->nodes));
+    chain->nodes[chain->depth] = trie_node(trie, chain_node(chain), frame);
+    chain->depth++;
+}
+
+void chain_finish(struct chain *chain)
+{
+    free(chain->nodes);
+    *chain = (struct chain){0};
+}

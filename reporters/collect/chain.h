@@ -1,0 +1,46 @@
+/*
+ * A thread's current stack: the node of every depth, so that a pop is a subtraction.
+ *
+ * Drain thread, one per ring. What holds: no more than CHAIN_MAX_DEPTH frames; pushes beyond are
+ * counted and popped again without being kept, so that the depths agree with the thread's.
+ */
+#ifndef COLLECT_CHAIN_H
+#define COLLECT_CHAIN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct trie;
+
+enum {
+    CHAIN_MAX_DEPTH = 1 << 17,
+};
+
+/* All zero bytes is an empty chain. */
+struct chain {
+    uint32_t *nodes;
+    size_t capacity_count;
+    uint32_t depth;
+    uint32_t beyond; /* frames deeper than are kept */
+};
+
+/* Return the innermost node, 0 when empty. Context: drain thread. */
+static inline uint32_t chain_node(const struct chain *chain)
+{
+    return chain->depth == 0 ? 0 : chain->nodes[chain->depth - 1];
+}
+
+/*
+ * Take frames away.
+ * count: DELTA_POP_ALL takes all.
+ * Returns how many there were not: 0, or the stream is damaged. Context: drain thread.
+ */
+uint32_t chain_pop(struct chain *chain, uint32_t count);
+
+/* Add a frame with the capture's code number. Context: drain thread. */
+void chain_push(struct chain *chain, struct trie *trie, uint64_t frame);
+
+/* Give the memory back; the chain is empty then. Context: drain thread. */
+void chain_finish(struct chain *chain);
+
+#endif

@@ -1,0 +1,353 @@
+/*
+ * Slots to records. Drain thread; this is what an event costs the collector, so allocations and
+ * releases are decoded in one loop, and all else in functions aside.
+ *
+ * Each word of a slot is read once, and what was read is checked: the program may be writing over
+ * it. What no target writes is counted as a fault and passed over.
+ */
+#include "collect/decode.h"
+
+#include "collect/announce.h"
+#include "collect/process.h"
+#include "collect/slots.h"
+#include "memtrack/format.h"
+#include "memtrack/protocol.h"
+
+enum {
+    DOMAIN_COUNT = DOMAIN_POOL + 1,
+    ADDRESS_LOW_BITS = 3,
+    WIDE_SHIFT = 32,
+    LIFE_SHIFT = 16,
+};
+
+static uint64_t event_w0(uint32_t op, uint32_t domain, uint64_t address)
+{
+    return address | (uint64_t)domain << EVENT_DOMAIN_SHIFT | (uint64_t)op << EVENT_OP_SHIFT;
+}
+
+static uint32_t domain_of(uint64_t w0)
+{
+    return (uint32_t)(w0 >> SLOT_DOMAIN_SHIFT & SLOT_DOMAIN_MASK);
+}
+
+static uint64_t address_of(uint64_t w0, uint64_t w1)
+{
+    return (w0 & SLOT_PAYLOAD_MASK) << ADDRESS_LOW_BITS | (w1 >> BLOCK_LOW_SHIFT & 7);
+}
+
+static uint8_t allocator_of(uint64_t w1)
+{
+    return (uint8_t)(w1 >> BLOCK_ALLOCATOR_SHIFT);
+}
+
+/* The stack id of an allocation with the thread's current stack. */
+static inline uint32_t stack_of(struct ring_reader *reader, struct sink *sink, uint64_t w0,
+                                uint16_t kind)
+{
+    uint32_t node = (w0 & SLOT_DETACHED) != 0 ? sink->handler_node : chain_node(&reader->chain);
+    struct stack_cache *cached = &reader->stack_cache[(node + kind) % STACK_CACHE_COUNT];
+
+    if (cached->id == 0 || cached->node != node || cached->kind != kind)
+        *cached = (struct stack_cache){node, trie_stack(&sink->trie, node, kind), kind};
+    return cached->id;
+}
+
+static void put_wide(struct ring_reader *reader, uint64_t bytes)
+{
+    if (bytes >> WIDE_SHIFT != 0)
+        stream_put(&reader->stream, event_w0(EVENT_WIDE, 0, 0), bytes >> WIDE_SHIFT);
+}
+
+/* MAP and FAIL, whose stack knows the class too. */
+static void put_allocation(struct ring_reader *reader, struct sink *sink, uint32_t op, uint64_t w0,
+                           uint64_t w1)
+{
+    uint64_t bytes = w1 & BLOCK_BYTES_MASK, map_class = w1 >> BLOCK_CLASS_SHIFT;
+    uint64_t address = op == EVENT_FAIL ? 0 : address_of(w0, w1);
+    uint16_t kind;
+
+    if (map_class >= CLASS_COUNT) {
+        sink->counts.faults++;
+        map_class = CLASS_ANONYMOUS;
+    }
+    kind = trie_kind(allocator_of(w1), (uint8_t)map_class);
+    put_wide(reader, bytes);
+    stream_put(&reader->stream, event_w0(op, domain_of(w0), address),
+               (bytes & UINT32_MAX) | (uint64_t)stack_of(reader, sink, w0, kind)
+                                          << EVENT_STACK_SHIFT);
+    sink->counts.events++;
+}
+
+/* UNMAP, UNDO, PROTECT: bytes, and allocator or class. */
+static void put_range(struct ring_reader *reader, struct sink *sink, uint32_t op, uint64_t w0,
+                      uint64_t w1)
+{
+    uint64_t bytes = w1 & BLOCK_BYTES_MASK, extra = allocator_of(w1);
+
+    if (op == EVENT_PROTECT) {
+        extra = w1 >> BLOCK_CLASS_SHIFT;
+        if (extra >= CLASS_COUNT) {
+            sink->counts.faults++;
+            return;
+        }
+    }
+    put_wide(reader, bytes);
+    stream_put(&reader->stream, event_w0(op, domain_of(w0), address_of(w0, w1)),
+               (bytes & UINT32_MAX) | extra << EVENT_ALLOCATOR_SHIFT);
+    sink->counts.events++;
+}
+
+static void put_note(struct ring_reader *reader, uint32_t kind, uint64_t life, uint64_t w1)
+{
+    stream_put(&reader->stream, event_w0(EVENT_NOTE, 0, kind | life << LIFE_SHIFT), w1);
+}
+
+/* A segment begins. One out of a hole, lower than the one in force, begins nothing any more. */
+static void put_sync(struct ring_reader *reader, struct sink *sink, uint64_t w0, uint64_t w1)
+{
+    struct stream *stream = &reader->stream;
+    uint64_t segment = w0 & SLOT_PAYLOAD_MASK;
+    uint32_t tick = (uint32_t)w1, newest = atomic_load_explicit(sink->tick, memory_order_acquire);
+
+    if (segment < stream->segment)
+        return;
+    if (tick > newest) {
+        sink->counts.faults++;
+        tick = newest;
+    }
+    if (tick < stream->tick)
+        tick = stream->tick;
+    stream->segment = segment;
+    stream->tick = tick;
+    if (segment > reader->process->segment_seen)
+        reader->process->segment_seen = segment;
+    if (stream->block == NULL)
+        stream_begin_block(stream, sink, false);
+    stream_put(stream, event_w0(EVENT_SYNC, 0, segment), tick | (w1 & (UINT64_C(0xff) << 32)));
+}
+
+static void take_life(struct ring_reader *reader, struct sink *sink, uint64_t w0, uint64_t w1)
+{
+    struct process *process = reader->process;
+    uint64_t life = w0 & 0xffff;
+
+    if (life == LIFE_EXIT) {
+        process->has_exit_code = true;
+        process->exit_code = (int64_t)(w1 & 0xff);
+    } else if (life == LIFE_FORK) {
+        sink->counts.forks++;
+    } else if (life == LIFE_EXEC) {
+        atomic_fetch_add_explicit(&process->execs, 1, memory_order_relaxed);
+    }
+    put_note(reader, NOTE_LIFE, life, w1);
+}
+
+/*
+ * Read the frames of a delta, with the capture's code numbers.
+ * Returns false when a code is not known and not given up.
+ */
+static bool read_frames(struct ring_reader *reader, struct sink *sink, uint64_t number, uint64_t w1,
+                        uint32_t count, bool has_name_given_up, uint64_t *ret_frames)
+{
+    uint64_t word = w1;
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct slot *slot = slots_at(reader->slots, number + (i + 1) / 2);
+        uint64_t frame, id, code;
+
+        if (i > 0)
+            word = atomic_load_explicit(i % 2 != 0 ? &slot->w0 : &slot->w1, memory_order_relaxed);
+        frame = word & SLOT_DATA_MASK;
+        id = frame >> FRAME_CODE_SHIFT & FRAME_CODE_MASK;
+        code = id == 0 ? 0 : code_map_find(&reader->process->codes, (uint32_t)id);
+        if (id != 0 && code == 0) {
+            if (!has_name_given_up)
+                return false;
+            sink->counts.faults++;
+            frame &= FRAME_ENTRY;
+            frame |= SPECIAL_UNKNOWN;
+        }
+        ret_frames[i] = (frame & ~(FRAME_CODE_MASK << FRAME_CODE_SHIFT)) | code << FRAME_CODE_SHIFT;
+    }
+    return true;
+}
+
+static bool take_delta(struct ring_reader *reader, struct sink *sink, uint64_t number, uint64_t w0,
+                       uint64_t w1, bool has_name_given_up)
+{
+    uint64_t frames[DELTA_MAX_FRAMES];
+    uint32_t count = slots_delta_push(w0);
+
+    if (!read_frames(reader, sink, number, w1, count, has_name_given_up, frames))
+        return false;
+    if (chain_pop(&reader->chain, slots_delta_pop(w0)) != 0)
+        sink->counts.faults++;
+    for (uint32_t i = 0; i < count; i++)
+        chain_push(&reader->chain, &sink->trie, frames[i]);
+    return true;
+}
+
+static void take_blob(struct ring_reader *reader, struct sink *sink, uint64_t number, uint64_t w0,
+                      uint64_t w1)
+{
+    struct slot *slots = slots_at(reader->slots, number + 1);
+
+    switch (blob_add(&reader->blob, w0, w1, slots)) {
+    case BLOB_MORE:
+        break;
+    case BLOB_COMPLETE:
+        if (!announce_take(reader, sink))
+            sink->counts.faults++;
+        break;
+    case BLOB_WRONG:
+        sink->counts.faults++;
+        break;
+    }
+}
+
+/* A record of one slot that is neither ALLOC nor FREE. There is room for it. */
+static void decode_rare(struct ring_reader *reader, struct sink *sink, uint64_t w0, uint64_t w1)
+{
+    switch (slots_op(w0)) {
+    case OP_MAP:
+        put_allocation(reader, sink, EVENT_MAP, w0, w1);
+        break;
+    case OP_FAIL:
+        put_allocation(reader, sink, EVENT_FAIL, w0, w1);
+        break;
+    case OP_UNMAP:
+        put_range(reader, sink, EVENT_UNMAP, w0, w1);
+        break;
+    case OP_PROTECT:
+        put_range(reader, sink, EVENT_PROTECT, w0, w1);
+        break;
+    case OP_UNDO:
+        put_range(reader, sink, EVENT_UNDO, w0, w1);
+        break;
+    case OP_LOST:
+        put_note(reader, NOTE_LOST, 0, w1);
+        break;
+    case OP_CLOCK:
+        put_note(reader, NOTE_CLOCK, 0, w1 > sink->start_ns ? w1 - sink->start_ns : 0);
+        break;
+    case OP_LIFE:
+        take_life(reader, sink, w0, w1);
+        break;
+    default: /* a later version's, or one that the capture does not keep */
+        break;
+    }
+}
+
+/*
+ * Check a record's extent, before it is decoded.
+ * Returns its slots, 0 when it cannot be one.
+ */
+static uint32_t extent_of(const struct ring_reader *reader, uint64_t number, uint64_t end,
+                          uint64_t w0)
+{
+    uint32_t count = slots_of_record(w0);
+    uint64_t left_of_lap = RING_SLOT_COUNT - (number & SLOT_INDEX_MASK);
+
+    if (count == 0 || count > end - number || count > left_of_lap)
+        return 0;
+    for (uint32_t i = 1; i < count; i++) {
+        uint64_t next = slots_load(reader->slots, number + i);
+
+        if (!slots_is_committed(next, number + i) || (next & SLOT_HEAD) != 0)
+            return 0;
+    }
+    return count;
+}
+
+/* Make room in the block before a record that is at the position. */
+static void make_room(struct ring_reader *reader, struct sink *sink)
+{
+    if (reader->stream.block != NULL)
+        ring_reader_flush(reader, sink, false);
+    stream_begin_block(&reader->stream, sink, true);
+}
+
+static inline bool is_block_op(uint32_t op)
+{
+    return op == OP_ALLOC || op == OP_FREE;
+}
+
+/* Decode the record at a position, which is none of the hot loop's. Returns its slots, 0: name. */
+static uint32_t decode_other(struct ring_reader *reader, struct sink *sink, uint64_t number,
+                             uint64_t end, uint64_t w0, bool has_name_given_up)
+{
+    uint64_t w1 = atomic_load_explicit(&slots_at(reader->slots, number)->w1, memory_order_relaxed);
+    uint32_t op = slots_op(w0), count;
+
+    if (op == OP_NOP)
+        return 1;
+    count = (w0 & SLOT_HEAD) != 0 ? extent_of(reader, number, end, w0) : 0;
+    if (count == 0 || (op <= OP_FAIL && domain_of(w0) >= DOMAIN_COUNT)) {
+        sink->counts.faults++;
+        return 1;
+    }
+    if (op == OP_SYNC) {
+        if (reader->stream.block != NULL && !stream_has_room(&reader->stream))
+            ring_reader_flush(reader, sink, false);
+        put_sync(reader, sink, w0, w1);
+    } else if (op == OP_PY) {
+        if (!take_delta(reader, sink, number, w0, w1, has_name_given_up))
+            return 0;
+    } else if (op == OP_BLOB) {
+        take_blob(reader, sink, number, w0, w1);
+    } else {
+        if (!stream_has_room(&reader->stream))
+            make_room(reader, sink);
+        decode_rare(reader, sink, w0, w1);
+    }
+    return count;
+}
+
+enum decode_stop decode_run(struct ring_reader *reader, struct sink *sink, uint64_t *position,
+                            uint64_t end, bool has_name_given_up)
+{
+    uint64_t number = *position, events = 0;
+    enum decode_stop stop = DECODE_AT_END;
+
+    while (number < end) {
+        uint64_t w0 = slots_load(reader->slots, number), w1, bytes, out;
+        uint32_t op = slots_op(w0), domain = domain_of(w0), count;
+
+        if (!slots_is_committed(w0, number)) {
+            stop = DECODE_AT_UNFILLED;
+            break;
+        }
+        if (!is_block_op(op) || (w0 & SLOT_HEAD) == 0 || domain >= DOMAIN_COUNT) {
+            *position = number;
+            count = decode_other(reader, sink, number, end, w0, has_name_given_up);
+            if (count == 0) {
+                stop = DECODE_AT_UNKNOWN_NAME;
+                break;
+            }
+            number += count;
+            continue;
+        }
+        if (!stream_has_room(&reader->stream)) {
+            *position = number;
+            make_room(reader, sink);
+        }
+        w1 = atomic_load_explicit(&slots_at(reader->slots, number)->w1, memory_order_relaxed);
+        out = event_w0(op == OP_ALLOC ? EVENT_ALLOC : EVENT_FREE, domain, address_of(w0, w1));
+        if (op == OP_FREE) {
+            stream_put(&reader->stream, out, allocator_of(w1));
+        } else {
+            uint16_t kind = allocator_of(w1);
+
+            bytes = w1 & BLOCK_BYTES_MASK;
+            put_wide(reader, bytes);
+            stream_put(&reader->stream, out,
+                       (bytes & UINT32_MAX) | (uint64_t)stack_of(reader, sink, w0, kind)
+                                                  << EVENT_STACK_SHIFT);
+        }
+        events++;
+        number++;
+    }
+    *position = number;
+    sink->counts.events += events;
+    return stop;
+}
