@@ -1,0 +1,188 @@
+/*
+ * Ticks. A thread of its own, so that a round of the drain that takes long does not stretch them.
+ *
+ * A tick ends each millisecond while anything is recorded. A process that has recorded since the
+ * last tick finds its epoch changed, and its next event takes the tick that is then in force. When
+ * nothing was recorded for a while ticks come more rarely, and are noted only once it turns out that
+ * something was recorded in them: the drain notices that some milliseconds later, so the last few
+ * are kept.
+ */
+#include "collect/clock.h"
+
+#include "base/memory.h"
+#include "collect/records.h"
+#include "collect/rss.h"
+#include "memtrack/format.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    TICK_NS = TICK_PERIOD_US * 1000,
+    IDLE_TICK_NS = 10000000,
+    IDLE_AFTER_NS = 1000000000,
+    HAND_OVER_NS = 45000000,
+    KEPT_TICKS = 64,           /* not noted yet; longer than the drain's poll */
+    MAX_NOTED_TICKS = 1 << 12, /* in a record */
+};
+
+struct tick_time {
+    uint32_t tick;
+    uint64_t ns; /* since the start */
+};
+
+struct clock {
+    struct session *session;
+    pthread_t thread;
+    _Atomic bool is_stopping;
+    uint32_t activity[POOL_PROCESS_COUNT]; /* of each process at the last tick */
+    struct tick_time kept[KEPT_TICKS];
+    uint32_t kept_count;
+    struct tick_time noted[MAX_NOTED_TICKS]; /* for the next record, numbers without a gap */
+    uint32_t noted_count;
+    struct records records;
+    struct rss rss;
+    uint64_t recorded_ns;    /* last tick in which anything was recorded */
+    uint64_t handed_over_ns; /* last time records were handed over */
+};
+
+static void write_noted(struct clock *clock)
+{
+    if (clock->noted_count == 0)
+        return;
+    records_begin(&clock->records, RECORD_TICKS);
+    records_number(&clock->records, clock->noted[0].tick);
+    records_number(&clock->records, clock->noted_count);
+    records_number(&clock->records, clock->noted[0].ns);
+    for (uint32_t i = 1; i < clock->noted_count; i++)
+        records_number(&clock->records, clock->noted[i].ns - clock->noted[i - 1].ns);
+    records_end(&clock->records);
+    clock->noted_count = 0;
+}
+
+static void note(struct clock *clock, const struct tick_time *time)
+{
+    uint32_t count = clock->noted_count;
+
+    if (count == MAX_NOTED_TICKS || (count > 0 && clock->noted[count - 1].tick + 1 != time->tick))
+        write_noted(clock);
+    clock->noted[clock->noted_count++] = *time;
+}
+
+static void keep(struct clock *clock, const struct tick_time *time)
+{
+    if (clock->kept_count == KEPT_TICKS) {
+        clock->kept_count--;
+        memmove(clock->kept, clock->kept + 1, clock->kept_count * sizeof(clock->kept[0]));
+    }
+    clock->kept[clock->kept_count++] = *time;
+}
+
+static void note_kept(struct clock *clock)
+{
+    for (uint32_t i = 0; i < clock->kept_count; i++)
+        note(clock, &clock->kept[i]);
+    clock->kept_count = 0;
+}
+
+/* Let those who have recorded since the last tick look at this one. True when there are any. */
+static bool bump_epochs(struct clock *clock)
+{
+    struct session *session = clock->session;
+    bool has_recorded = false;
+
+    for (uint32_t i = 0; i < session_process_limit(session); i++) {
+        struct process *process = &session->processes[i];
+        uint32_t activity = atomic_load_explicit(&process->activity, memory_order_relaxed);
+
+        if (activity == clock->activity[i])
+            continue;
+        clock->activity[i] = activity;
+        pool_bump_epoch(&session->pool.processes[i]);
+        has_recorded = true;
+    }
+    return has_recorded;
+}
+
+static void tick(struct clock *clock, uint64_t now_ns)
+{
+    struct session *session = clock->session;
+    uint32_t number = atomic_load_explicit(&session->tick, memory_order_relaxed) + 1;
+    struct tick_time time = {number, now_ns - session->start_ns};
+
+    /* Ours first: a SYNC with a tick that we do not know yet would be taken for a forgery. */
+    atomic_store_explicit(&session->tick, number, memory_order_release);
+    atomic_store_explicit(&session->pool.header->tick, number, memory_order_release);
+    keep(clock, &time);
+    if (bump_epochs(clock)) {
+        clock->recorded_ns = now_ns;
+        note_kept(clock);
+    }
+}
+
+static void hand_over(struct clock *clock, uint64_t now_ns)
+{
+    write_noted(clock);
+    pack_put_records(clock->session->pack, clock->records.bytes, clock->records.size_bytes,
+                     clock->records.count);
+    records_clear(&clock->records);
+    clock->handed_over_ns = now_ns;
+}
+
+static void sleep_until(uint64_t ns)
+{
+    struct timespec until = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+}
+
+static void *clock_run(void *argument)
+{
+    struct clock *clock = argument;
+    uint64_t next_ns = session_now_ns();
+
+    while (!atomic_load_explicit(&clock->is_stopping, memory_order_acquire)) {
+        uint64_t now_ns = session_now_ns();
+
+        tick(clock, now_ns);
+        rss_sample(&clock->rss, clock->session, &clock->records, now_ns);
+        if (now_ns - clock->handed_over_ns >= HAND_OVER_NS)
+            hand_over(clock, now_ns);
+        next_ns += now_ns - clock->recorded_ns < IDLE_AFTER_NS ? TICK_NS : IDLE_TICK_NS;
+        if (next_ns < now_ns) /* we were kept from running: there is nothing to catch up */
+            next_ns = now_ns + TICK_NS;
+        sleep_until(next_ns);
+    }
+    bump_epochs(clock);
+    note_kept(clock);
+    hand_over(clock, session_now_ns());
+    return NULL;
+}
+
+struct clock *clock_start(struct session *session, struct error *err)
+{
+    struct clock *clock = memory_allocate(1, sizeof(*clock));
+    int status;
+
+    clock->session = session;
+    clock->recorded_ns = clock->handed_over_ns = session_now_ns();
+    rss_init(&clock->rss);
+    status = pthread_create(&clock->thread, NULL, clock_run, clock);
+    if (status == 0)
+        return clock;
+    error_set(err, "the collector cannot start a thread: %s", strerror(status));
+    free(clock);
+    return NULL;
+}
+
+void clock_stop(struct clock *clock)
+{
+    if (clock == NULL)
+        return;
+    atomic_store_explicit(&clock->is_stopping, true, memory_order_release);
+    pthread_join(clock->thread, NULL);
+    records_finish(&clock->records);
+    free(clock);
+}

@@ -1,0 +1,369 @@
+/*
+ * The collector's main thread: set everything up, serve the door and the processes until the last
+ * one is gone, end everything in order.
+ *
+ * What holds: the threads end in the order of the data's way (drain, clock, pack), so the file gets
+ * everything; and whatever goes wrong, the programs go on: recording is turned off for them first.
+ */
+#include "collect/collect.h"
+
+#include "base/memory.h"
+#include "capture/writer.h"
+#include "collect/clock.h"
+#include "collect/drain.h"
+#include "collect/process_watch.h"
+#include "collect/processes.h"
+#include "collect/session.h"
+#include "collect/socket.h"
+#include "collect/starter.h"
+#include "collect/summary.h"
+#include "memtrack/format.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+enum {
+    UNDER_WAY_MS = 5,          /* while a process is looked for or about to end */
+    POLL_MS = 1000,            /* nothing is due; each wake has a descriptor of its own */
+    OTHER_POLLS = 4,           /* starter, signals, our eventfd, a silent child */
+    LAST_EVENTS_NS = 20000000, /* for records that are being written when recording is turned off */
+};
+
+/* The whole collector. */
+struct collect {
+    const struct collect_options *options;
+    struct session session;
+    struct capture_writer *writer;
+    struct drain *drain;
+    struct clock *clock;
+    struct socket_door door;
+    struct starter starter;
+    struct process_watch silent; /* a child that has recorded nothing yet */
+    int signal_fd;
+    const char *reason;   /* why it ends early; NULL: it does not */
+    struct error failure; /* of the first write that failed */
+    bool has_failed, has_said_running, has_pool;
+};
+
+/*
+ * The terminal's signals are the program's; SIGTERM is for us: it ends the capture properly. Of
+ * writes that are refused we hear by their result.
+ */
+static bool prepare_signals(struct collect *collect, struct error *err)
+{
+    static const int blocked[] = {SIGINT,  SIGQUIT, SIGHUP,  SIGTSTP, SIGTTIN,
+                                  SIGTTOU, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM};
+    sigset_t signals, handled;
+
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+    sigemptyset(&signals);
+    for (size_t i = 0; i < sizeof(blocked) / sizeof(blocked[0]); i++)
+        sigaddset(&signals, blocked[i]);
+    sigprocmask(SIG_BLOCK, &signals, NULL);
+    sigemptyset(&handled);
+    sigaddset(&handled, SIGTERM);
+    collect->signal_fd = signalfd(-1, &handled, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (collect->signal_fd < 0)
+        error_set(err, "the collector cannot be set up: %s", strerror(errno));
+    return collect->signal_fd >= 0;
+}
+
+/* A pidfd for each process: more than the usual limit. */
+static void raise_file_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit); /* else some ends are noticed later */
+}
+
+static bool write_session(struct collect *collect, const struct summary_clocks *clocks,
+                          struct error *err)
+{
+    struct records records = {0};
+    struct writer_section section = {.type = SECTION_RECORDS};
+    bool is_written;
+
+    summary_write_session(&records, collect->options, clocks);
+    section.record_count = records.count;
+    section.payload = records.bytes;
+    section.payload_bytes = (uint32_t)records.size_bytes;
+    is_written = capture_writer_section(collect->writer, &section, err);
+    records_finish(&records);
+    return is_written;
+}
+
+static bool open_capture(struct collect *collect, struct error *err)
+{
+    struct summary_clocks clocks = summary_read_clocks();
+
+    collect->session.start_ns = clocks.monotonic_ns;
+    collect->writer = capture_writer_open(collect->options->output, collect->options->may_overwrite,
+                                          collect->options->uuid, clocks.realtime_ns, err);
+    return collect->writer != NULL && write_session(collect, &clocks, err);
+}
+
+static bool set_up(struct collect *collect, struct error *err)
+{
+    struct session *session = &collect->session;
+    struct pool_settings settings = {
+        .options = collect->options->pool_options,
+        .uuid = collect->options->uuid,
+        .token = collect->options->token,
+        .capture_path = collect->options->output,
+        .ring_count = POOL_RING_COUNT,
+    };
+
+    if (!prepare_signals(collect, err))
+        return false;
+    raise_file_limit();
+    session->main_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (session->main_fd < 0) {
+        error_set(err, "the collector cannot be set up: %s", strerror(errno));
+        return false;
+    }
+    /* The pool before the file: a machine where it cannot be made keeps what the file replaces. */
+    if (!pool_init(&session->pool, &settings, err))
+        return false;
+    collect->has_pool = true;
+    processes_init(session);
+    if (!socket_open(&collect->door, collect->options->uuid, collect->options->token, err) ||
+        !open_capture(collect, err))
+        return false;
+    session->pack = pack_start(collect->writer, session->main_fd, err);
+    if (session->pack == NULL)
+        return false;
+    collect->drain = drain_create(session);
+    collect->clock = clock_start(session, err);
+    return collect->clock != NULL && drain_start(collect->drain, err);
+}
+
+static void drain_eventfd(int fd)
+{
+    uint64_t count;
+
+    while (read(fd, &count, sizeof(count)) < 0 && errno == EINTR)
+        ;
+}
+
+static void wait_for_work(struct collect *collect, int timeout_ms)
+{
+    struct pollfd polls[OTHER_POLLS + SOCKET_MAX_GUESTS + 1 + POOL_PROCESS_COUNT];
+    struct session *session = &collect->session;
+    size_t count = 0;
+
+    polls[count++] = (struct pollfd){.fd = collect->starter.fd, .events = POLLIN};
+    polls[count++] = (struct pollfd){.fd = collect->signal_fd, .events = POLLIN};
+    polls[count++] = (struct pollfd){.fd = session->main_fd, .events = POLLIN};
+    polls[count++] = (struct pollfd){.fd = collect->silent.pidfd, .events = POLLIN};
+    count += socket_polls(&collect->door, polls + count);
+    for (uint32_t i = 0; i < session_process_limit(session); i++) {
+        enum process_phase phase = process_phase(&session->processes[i]);
+
+        if ((phase == PHASE_WELCOME || phase == PHASE_LIVE) && session->processes[i].pidfd >= 0)
+            polls[count++] = (struct pollfd){.fd = session->processes[i].pidfd, .events = POLLIN};
+    }
+    poll(polls, count, timeout_ms);
+    drain_eventfd(session->main_fd);
+}
+
+/* End early: nobody records any more, and what was recorded is written. */
+static void turn_off(struct collect *collect, const char *reason)
+{
+    collect->reason = reason;
+    collect->door.is_over = true;
+    pool_set_state(&collect->session.pool, POOL_ENDED);
+}
+
+static void look_for_trouble(struct collect *collect)
+{
+    struct signalfd_siginfo signal;
+
+    if (collect->reason != NULL)
+        return;
+    if (read(collect->signal_fd, &signal, sizeof(signal)) == (ssize_t)sizeof(signal))
+        turn_off(collect, "the collector was asked to end (SIGTERM)");
+    if (!pack_has_failed(collect->session.pack, &collect->failure))
+        return;
+    collect->has_failed = true;
+    turn_off(collect, collect->failure.text);
+}
+
+/*
+ * Is it over? The program has ended, and so has every process that came of it; those that have
+ * forked may have left children that have recorded nothing yet.
+ */
+static bool is_over(struct collect *collect)
+{
+    struct session *session = &collect->session;
+    uint64_t forks = atomic_load_explicit(&session->forks, memory_order_relaxed);
+    uint64_t children = atomic_load_explicit(&session->fork_children, memory_order_relaxed);
+
+    if (!collect->starter.has_ended)
+        return false;
+    if (processes_left(session) > 0)
+        return false;
+    if (forks <= children)
+        return true;
+    if (process_watch_is_alive(&collect->silent))
+        return false;
+    return !process_watch_begin(&collect->silent, processes_find_silent(session));
+}
+
+static void say_running(struct collect *collect)
+{
+    uint32_t count = processes_alive(&collect->session);
+
+    count += process_watch_is_alive(&collect->silent);
+    if (!collect->starter.has_ended || collect->has_said_running || count == 0)
+        return;
+    collect->has_said_running = true;
+    starter_say(&collect->starter, "running %" PRIu32, count);
+}
+
+static void serve(struct collect *collect)
+{
+    for (;;) {
+        bool is_under_way;
+
+        starter_listen(&collect->starter);
+        socket_serve(&collect->door, &collect->session);
+        is_under_way = processes_look(&collect->session);
+        look_for_trouble(collect);
+        if (collect->reason != NULL && !collect->has_failed)
+            return;
+        if (is_over(collect))
+            return;
+        say_running(collect);
+        wait_for_work(collect, is_under_way ? UNDER_WAY_MS : POLL_MS);
+    }
+}
+
+/* A program that we were told of and that never came: a static one, or one that refused us. */
+static void note_untracked(struct collect *collect)
+{
+    struct pool_header *header = collect->session.pool.header;
+    struct records records = {0};
+
+    if (collect->starter.program == 0 || atomic_load(&header->next_process) != 0)
+        return;
+    records_begin(&records, RECORD_PROCESS);
+    records_field_number(&records, PROCESS_NUMBER, 1);
+    records_field_number(&records, PROCESS_PID, collect->starter.program);
+    records_field_number(&records, PROCESS_TRACKED, 0);
+    for (uint32_t i = 0; i < collect->options->argument_count; i++)
+        records_field_text(&records, PROCESS_ARGUMENT, collect->options->arguments[i],
+                           strlen(collect->options->arguments[i]));
+    records_end(&records);
+    pack_put_records(collect->session.pack, records.bytes, records.size_bytes, records.count);
+    records_finish(&records);
+}
+
+static void write_summary(struct collect *collect, uint64_t raw_bytes)
+{
+    struct session *session = &collect->session;
+    struct records records = {0};
+    struct writer_section section = {.type = SECTION_RECORDS, .record_count = 1};
+
+    summary_write(&records, &collect->drain->sink.counts, raw_bytes,
+                  session_now_ns() - session->start_ns, collect->reason);
+    section.payload = records.bytes;
+    section.payload_bytes = (uint32_t)records.size_bytes;
+    /* A failure is kept by the writer, and told when it is closed. */
+    (void)capture_writer_section(collect->writer, &section, NULL);
+    records_finish(&records);
+}
+
+/* End the threads in the order of the data's way, and the file. */
+static bool finish(struct collect *collect, struct error *err)
+{
+    struct timespec pause = {0, LAST_EVENTS_NS};
+    uint64_t raw_bytes;
+    bool is_clean;
+
+    collect->door.is_over = true;
+    pool_set_state(&collect->session.pool, POOL_ENDED);
+    if (processes_left(&collect->session) > 0)
+        nanosleep(&pause, NULL);
+    note_untracked(collect);
+    drain_stop(collect->drain);
+    clock_stop(collect->clock);
+    collect->clock = NULL;
+    raw_bytes = pack_stop(collect->session.pack);
+    collect->session.pack = NULL;
+    write_summary(collect, raw_bytes);
+    is_clean = capture_writer_close(collect->writer, err);
+    collect->writer = NULL;
+    return is_clean;
+}
+
+static void tear_down(struct collect *collect)
+{
+    clock_stop(collect->clock);
+    pack_stop(collect->session.pack);
+    drain_destroy(collect->drain);
+    if (collect->writer != NULL)
+        capture_writer_close(collect->writer, NULL);
+    socket_close(&collect->door);
+    process_watch_end(&collect->silent);
+    processes_finish(&collect->session);
+    if (collect->has_pool)
+        pool_finish(&collect->session.pool);
+    if (collect->session.main_fd >= 0)
+        close(collect->session.main_fd);
+    if (collect->signal_fd >= 0)
+        close(collect->signal_fd);
+}
+
+/* Nobody waits for the end of a pipe that we hold open. */
+static void leave_terminal(void)
+{
+    int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    for (int fd = STDIN_FILENO; null_fd >= 0 && fd <= STDERR_FILENO; fd++)
+        dup2(null_fd, fd);
+    if (null_fd > STDERR_FILENO)
+        close(null_fd);
+    setsid();
+}
+
+bool collect_run(const struct collect_options *options, struct error *err)
+{
+    struct collect collect = {
+        .options = options,
+        .session = {.main_fd = -1},
+        .door = {.fd = -1},
+        .starter = {.fd = options->starter_fd, .has_ended = false},
+        .silent = {.pidfd = -1},
+        .signal_fd = -1,
+    };
+    struct error error = {""};
+    bool is_clean = false;
+
+    if (set_up(&collect, &error)) {
+        leave_terminal();
+        starter_say(&collect.starter, "ready");
+        serve(&collect);
+        is_clean = finish(&collect, &error);
+        starter_say(&collect.starter, "finished %s", is_clean ? "" : error.text);
+    } else {
+        starter_say(&collect.starter, "error %s", error.text);
+    }
+    tear_down(&collect);
+    if (collect.starter.fd >= 0)
+        close(collect.starter.fd);
+    if (!is_clean && err != NULL)
+        *err = error;
+    return is_clean;
+}

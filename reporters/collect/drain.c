@@ -1,0 +1,177 @@
+/*
+ * Rounds. Drain thread.
+ *
+ * A bound may be written when everything that the scan before had seen has been handed over: a
+ * segment that one scan has seen is complete in the next, since each scan reads every ring up to a
+ * cursor that it loads after the scan before has ended.
+ */
+#include "collect/drain.h"
+
+#include "base/memory.h"
+#include "collect/process_life.h"
+#include "collect/ring_life.h"
+#include "memtrack/format.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    POLL_NS = 1000000,
+    POLL_MAX_NS = 20000000,
+    FLUSH_NS = 45000000, /* with a poll and the writing: at most 50 ms after the record */
+    BUSY_SLOTS = RING_SLOT_COUNT / 4,
+    CALM_ROUNDS = 20, /* before the poll grows longer */
+};
+
+void session_wake_main(struct session *session)
+{
+    uint64_t one = 1;
+    ssize_t written = write(session->main_fd, &one, sizeof(one));
+
+    (void)written; /* full: it is awake anyway */
+}
+
+struct drain *drain_create(struct session *session)
+{
+    struct drain *drain = memory_allocate(1, sizeof(*drain));
+    struct pool *pool = &session->pool;
+
+    drain->session = session;
+    sink_init(&drain->sink, session->pack, &session->tick, session->start_ns);
+    drain->readers = memory_allocate(pool->ring_count, sizeof(*drain->readers));
+    for (uint32_t i = 0; i < pool->ring_count; i++) {
+        drain->readers[i].entry = &pool->rings[i];
+        drain->readers[i].slots = pool_slots(pool, i);
+    }
+    drain->flushed_ns = drain->reaped_ns = session_now_ns();
+    return drain;
+}
+
+void drain_destroy(struct drain *drain)
+{
+    if (drain == NULL)
+        return;
+    for (uint32_t i = 0; i < drain->session->pool.ring_count; i++) {
+        struct ring_reader *reader = &drain->readers[i];
+
+        if (!reader->is_active)
+            continue;
+        free(reader->stream.block);
+        ring_reader_end(reader);
+    }
+    for (uint32_t i = 0; i < POOL_PROCESS_COUNT; i++)
+        code_map_finish(&drain->session->processes[i].codes);
+    sink_finish(&drain->sink);
+    free(drain->readers);
+    free(drain);
+}
+
+static void scan_rings(struct drain *drain)
+{
+    for (uint32_t i = 0; i < drain->session->pool.rings_ready; i++) {
+        struct ring_reader *reader = &drain->readers[i];
+        uint64_t before;
+
+        if (!ring_life_look(drain, reader))
+            continue;
+        before = reader->position;
+        if (ring_reader_scan(reader, &drain->sink, reader->process->has_name_given_up)) {
+            drain->has_read = true;
+            atomic_fetch_add_explicit(&reader->process->activity, 1, memory_order_relaxed);
+            if (reader->position - before > drain->most_slots)
+                drain->most_slots = (uint32_t)(reader->position - before);
+        }
+        if (reader->is_gone)
+            ring_life_end(drain, reader);
+    }
+}
+
+static void write_bounds(struct drain *drain)
+{
+    struct records *records = &drain->sink.records;
+
+    for (uint32_t i = 0; i < session_process_limit(drain->session); i++) {
+        struct process *process = &drain->session->processes[i];
+
+        if (process->has_stuck_ring || process->segment_before <= process->segment_bound)
+            continue;
+        records_begin(records, RECORD_BOUND);
+        records_number(records, process->number);
+        records_number(records, process->segment_before);
+        records_end(records);
+        process->segment_bound = process->segment_before;
+    }
+    sink_put_records(&drain->sink);
+}
+
+void drain_flush(struct drain *drain)
+{
+    for (uint32_t i = 0; i < drain->session->pool.rings_ready; i++) {
+        struct ring_reader *reader = &drain->readers[i];
+
+        if (reader->is_active && !reader->is_leaving)
+            ring_reader_flush(reader, &drain->sink, false);
+    }
+    sink_put_records(&drain->sink);
+    write_bounds(drain);
+    drain->flushed_ns = drain->now_ns;
+}
+
+void drain_round(struct drain *drain)
+{
+    struct pool_header *header = drain->session->pool.header;
+
+    /* Relaxed: waiters only look whether it moves. */
+    atomic_fetch_add_explicit(&header->heartbeat, 1, memory_order_relaxed);
+    drain->now_ns = session_now_ns();
+    drain->has_read = false;
+    drain->most_slots = drain->free_rings = 0;
+    process_life_begin_round(drain);
+    scan_rings(drain);
+    atomic_store_explicit(&drain->session->forks, drain->sink.counts.forks, memory_order_relaxed);
+    process_life_end_round(drain);
+    ring_life_provide(drain);
+    if (drain->now_ns - drain->flushed_ns >= FLUSH_NS)
+        drain_flush(drain);
+}
+
+static void *drain_run(void *argument)
+{
+    struct drain *drain = argument;
+    uint64_t poll_ns = POLL_NS;
+    unsigned calm_rounds = 0;
+
+    while (!atomic_load_explicit(&drain->is_stopping, memory_order_acquire)) {
+        drain_round(drain);
+        if (drain->has_read) {
+            calm_rounds = 0;
+            poll_ns = POLL_NS;
+        } else if (++calm_rounds > CALM_ROUNDS && poll_ns < POLL_MAX_NS) {
+            poll_ns *= 2;
+        }
+        if (drain->most_slots < BUSY_SLOTS)
+            pool_await_doorbell(&drain->session->pool,
+                                poll_ns < POLL_MAX_NS ? poll_ns : POLL_MAX_NS);
+    }
+    drain_round(drain); /* what was recorded before we were told to stop */
+    drain_round(drain); /* and what waited for a name */
+    drain_flush(drain);
+    return NULL;
+}
+
+bool drain_start(struct drain *drain, struct error *err)
+{
+    int status = pthread_create(&drain->thread, NULL, drain_run, drain);
+
+    if (status != 0)
+        error_set(err, "the collector cannot start a thread: %s", strerror(status));
+    return status == 0;
+}
+
+void drain_stop(struct drain *drain)
+{
+    atomic_store_explicit(&drain->is_stopping, true, memory_order_release);
+    pool_ring_doorbell(&drain->session->pool);
+    pthread_join(drain->thread, NULL);
+}

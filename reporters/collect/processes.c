@@ -1,0 +1,344 @@
+/*
+ * Processes welcomed, identified, described, ended and freed. Main thread.
+ *
+ * The kernel is asked, not the processes: a pidfd says when one has ended, its peer's credentials or
+ * its memory map say which one it is.
+ */
+#include "collect/processes.h"
+
+#include "base/memory.h"
+#include "collect/proc_files.h"
+#include "collect/records.h"
+#include "memtrack/format.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    ARGUMENTS_MAX_BYTES = 64 << 10,
+    LOOK_NS = 20000000,   /* between looks for a pid that is not known */
+    LOOKS_IN_VAIN = 2,    /* and nothing recorded in between: it is gone */
+    LOOKS_AFTER_EXEC = 5, /* then it was a child that shares the memory (vfork) */
+};
+
+void processes_init(struct session *session)
+{
+    session->processes = memory_allocate(POOL_PROCESS_COUNT, sizeof(*session->processes));
+    for (uint32_t i = 0; i < POOL_PROCESS_COUNT; i++) {
+        session->processes[i].slot = i;
+        session->processes[i].pidfd = -1;
+    }
+}
+
+static void forget(struct process *process)
+{
+    if (process->pidfd >= 0)
+        close(process->pidfd);
+    free(process->arguments);
+    free(process->executable);
+    process->pidfd = -1;
+    process->arguments = process->executable = NULL;
+    process->argument_bytes = 0;
+    process->is_described = false;
+    process->looks = process->execs_seen = 0;
+    process->looked_ns = 0;
+    process->number = process->parent_number = 0;
+    process->ended_ns = 0;
+    process->end = 0;
+    process->end_code = 0;
+    atomic_store_explicit(&process->pid, 0, memory_order_relaxed);
+    atomic_store_explicit(&process->execs, 0, memory_order_relaxed);
+}
+
+void processes_finish(struct session *session)
+{
+    if (session->processes == NULL)
+        return;
+    for (uint32_t i = 0; i < POOL_PROCESS_COUNT; i++)
+        forget(&session->processes[i]);
+    free(session->processes);
+    session->processes = NULL;
+}
+
+static bool is_alive(const struct process *process)
+{
+    enum process_phase phase = process_phase(process);
+
+    return phase == PHASE_WELCOME || phase == PHASE_LIVE;
+}
+
+static struct process *find_pid(struct session *session, uint32_t pid)
+{
+    for (uint32_t i = 0; pid != 0 && i < session_process_limit(session); i++) {
+        struct process *process = &session->processes[i];
+
+        if (is_alive(process) && atomic_load_explicit(&process->pid, memory_order_relaxed) == pid)
+            return process;
+    }
+    return NULL;
+}
+
+/* Read what it runs while it is there to be asked. */
+static void read_description(struct process *process, uint32_t pid)
+{
+    char executable[PATH_MAX];
+    char *arguments = memory_allocate(ARGUMENTS_MAX_BYTES, 1);
+    ssize_t size_bytes = proc_read(pid, "cmdline", arguments, ARGUMENTS_MAX_BYTES);
+
+    if (size_bytes > 0) {
+        process->arguments = memory_allocate((size_t)size_bytes, 1);
+        memcpy(process->arguments, arguments, (size_t)size_bytes);
+        process->argument_bytes = (size_t)size_bytes;
+    }
+    free(arguments);
+    if (proc_read_link(pid, "exe", executable, sizeof(executable)))
+        process->executable = memory_copy_text(executable);
+}
+
+static void set_pid(struct process *process, uint32_t pid)
+{
+    atomic_store_explicit(&process->pid, pid, memory_order_relaxed);
+    if (pid == 0)
+        return;
+    process->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    read_description(process, pid);
+}
+
+static void end_process(struct session *session, struct process *process, uint8_t end, int64_t code)
+{
+    process->end = end;
+    process->end_code = code;
+    process->ended_ns = session_now_ns();
+    process_set_phase(process, PHASE_ENDED);
+    pool_ring_doorbell(&session->pool);
+}
+
+int processes_welcome(struct session *session, uint32_t pid, uint32_t how)
+{
+    struct process *before = find_pid(session, pid);
+    struct process *parent = before != NULL ? before : find_pid(session, proc_parent(pid));
+
+    for (uint32_t i = 0; i < POOL_PROCESS_COUNT; i++) {
+        struct pool_process *slot = &session->pool.processes[i];
+        struct process *process = &session->processes[i];
+        uint32_t is_free = PROCESS_FREE;
+
+        if (process_phase(process) != PHASE_FREE ||
+            !atomic_compare_exchange_strong(&slot->state, &is_free, PROCESS_CLAIMED))
+            continue;
+        /* The image before is gone: what it recorded is in its rings. */
+        if (before != NULL)
+            end_process(session, before, END_EXEC, 0);
+        slot->outer_pid = pid;
+        if (how == PROCESS_BY_EXEC && parent != NULL)
+            process->parent_number = parent->number;
+        set_pid(process, pid);
+        process_set_phase(process, PHASE_WELCOME);
+        session_use_slot(session, i);
+        return (int)i;
+    }
+    return PROCESSES_NO_SLOT;
+}
+
+static uint64_t pool_inode(const struct session *session)
+{
+    struct stat status;
+
+    return fstat(session->pool.fd, &status) == 0 ? status.st_ino : 0;
+}
+
+/* Which process is it that took a slot by itself, after a fork? */
+static uint32_t search_pid(struct session *session, const struct process *process)
+{
+    uint32_t inner_pid = process->inner_pid;
+    uint64_t inode = pool_inode(session);
+
+    /* In most cases it is in our namespace. Its memory may not be ours to look at (setuid). */
+    if (proc_inner_pid(inner_pid) == inner_pid && find_pid(session, inner_pid) == NULL &&
+        proc_maps_inode(inner_pid, inode) != PROC_NO)
+        return inner_pid;
+    return proc_find(inode, inner_pid, NULL, NULL);
+}
+
+/* Returns true when another look is due. */
+static bool identify(struct session *session, struct process *process)
+{
+    uint32_t activity = atomic_load_explicit(&process->activity, memory_order_relaxed);
+    uint64_t now_ns = session_now_ns();
+    uint32_t pid;
+
+    if (process->looks > 0 && now_ns - process->looked_ns < LOOK_NS)
+        return true;
+    process->looked_ns = now_ns;
+    pid = search_pid(session, process);
+    if (pid != 0) {
+        set_pid(process, pid);
+        session->pool.processes[process->slot].outer_pid = pid;
+        process->looks = 0;
+        return false;
+    }
+    if (activity != process->activity_seen)
+        process->looks = 0;
+    process->activity_seen = activity;
+    if (++process->looks <= LOOKS_IN_VAIN)
+        return true;
+    end_process(session, process, END_UNKNOWN, 0);
+    return false;
+}
+
+static void describe(struct session *session, struct process *process)
+{
+    struct records records = {0};
+    const char *at = process->arguments, *end = at + process->argument_bytes;
+
+    records_begin(&records, RECORD_PROCESS);
+    records_field_number(&records, PROCESS_NUMBER, process->number);
+    records_field_number(&records, PROCESS_PID,
+                         atomic_load_explicit(&process->pid, memory_order_relaxed));
+    while (at != NULL && at < end) {
+        size_t length = strnlen(at, (size_t)(end - at));
+
+        records_field_text(&records, PROCESS_ARGUMENT, at, length);
+        at += length + 1;
+    }
+    if (process->executable != NULL)
+        records_field_text(&records, PROCESS_EXECUTABLE, process->executable,
+                           strlen(process->executable));
+    records_end(&records);
+    pack_put_records(session->pack, records.bytes, records.size_bytes, records.count);
+    records_finish(&records);
+    process->is_described = true;
+}
+
+static bool has_ended(const struct process *process)
+{
+    struct pollfd end = {.fd = process->pidfd, .events = POLLIN};
+    uint32_t pid = atomic_load_explicit(&process->pid, memory_order_relaxed);
+
+    /* Without a pidfd (too many files) its end is seen once it has been waited for. */
+    if (process->pidfd < 0)
+        return pid != 0 && kill((pid_t)pid, 0) < 0 && errno == ESRCH;
+    return poll(&end, 1, 0) > 0 && (end.revents & POLLIN) != 0;
+}
+
+/* It ran, as we see by its pidfd; how it ended is known while it is a zombie, or to new kernels. */
+static void note_end(struct session *session, struct process *process)
+{
+    uint32_t pid = atomic_load_explicit(&process->pid, memory_order_relaxed);
+    int status;
+
+    if (!proc_exit_status(pid, process->pidfd, &status))
+        end_process(session, process, END_UNKNOWN, 0);
+    else if (WIFSIGNALED(status))
+        end_process(session, process, END_SIGNAL, WTERMSIG(status));
+    else
+        end_process(session, process, END_CODE, WEXITSTATUS(status));
+}
+
+/*
+ * It said that it would exec: if its memory is another now, and the new image has not come to us,
+ * it is untracked from now on. Returns true when another look is due.
+ */
+static bool look_after_exec(struct session *session, struct process *process)
+{
+    uint32_t execs = atomic_load_explicit(&process->execs, memory_order_relaxed);
+    uint32_t pid = atomic_load_explicit(&process->pid, memory_order_relaxed);
+    uint64_t now_ns = session_now_ns();
+
+    if (execs == process->execs_seen || pid == 0)
+        return false;
+    if (now_ns - process->looked_ns < LOOK_NS)
+        return true;
+    process->looked_ns = now_ns;
+    if (proc_maps_inode(pid, pool_inode(session)) == PROC_NO && !has_ended(process)) {
+        end_process(session, process, END_EXEC, 0);
+        return false;
+    }
+    if (++process->looks < LOOKS_AFTER_EXEC)
+        return true;
+    process->looks = 0;
+    process->execs_seen = execs;
+    return false;
+}
+
+static void free_process(struct session *session, struct process *process)
+{
+    struct pool_process *slot = &session->pool.processes[process->slot];
+
+    if (!process->is_described && process->number != 0)
+        describe(session, process);
+    forget(process);
+    slot->pid = slot->outer_pid = slot->parent_number = 0;
+    slot->how = slot->flags = 0;
+    slot->first_segment = slot->started_ns = 0;
+    for (uint32_t i = 0; i < POOL_COUNTER_COUNT; i++)
+        atomic_store_explicit(&slot->counters[i], 0, memory_order_relaxed);
+    atomic_store_explicit(&slot->number, 0, memory_order_relaxed);
+    process_set_phase(process, PHASE_FREE);
+    /* Release: the next claimer finds it empty. The epoch goes on. */
+    atomic_store_explicit(&slot->state, PROCESS_FREE, memory_order_release);
+}
+
+static bool look_at(struct session *session, struct process *process)
+{
+    enum process_phase phase = process_phase(process);
+    bool is_under_way = false;
+
+    if (phase == PHASE_LIVE && atomic_load_explicit(&process->pid, memory_order_relaxed) == 0)
+        is_under_way = identify(session, process);
+    if (phase == PHASE_LIVE && !process->is_described && !is_under_way)
+        describe(session, process);
+    if (is_alive(process) && has_ended(process))
+        note_end(session, process);
+    if (phase == PHASE_LIVE && is_alive(process))
+        is_under_way |= look_after_exec(session, process);
+    if (phase == PHASE_DRAINED)
+        free_process(session, process);
+    return is_under_way;
+}
+
+bool processes_look(struct session *session)
+{
+    bool is_under_way = false;
+
+    for (uint32_t i = 0; i < session_process_limit(session); i++)
+        if (process_phase(&session->processes[i]) != PHASE_FREE)
+            is_under_way |= look_at(session, &session->processes[i]);
+    return is_under_way;
+}
+
+uint32_t processes_alive(struct session *session)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < session_process_limit(session); i++)
+        count += is_alive(&session->processes[i]);
+    return count;
+}
+
+uint32_t processes_left(struct session *session)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < session_process_limit(session); i++)
+        count += process_phase(&session->processes[i]) != PHASE_FREE;
+    return count;
+}
+
+static bool is_not_in_table(void *user, uint32_t pid)
+{
+    return find_pid(user, pid) == NULL;
+}
+
+uint32_t processes_find_silent(struct session *session)
+{
+    return proc_find(pool_inode(session), 0, is_not_in_table, session);
+}

@@ -1,0 +1,193 @@
+/*
+ * The handshake: hello in, pool out. Main thread.
+ *
+ * Nobody can hold us up: nothing here waits, a guest that says nothing is sent away after a while,
+ * and when too many stand there the one that has waited longest goes.
+ */
+#include "collect/socket.h"
+
+#include "collect/processes.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum {
+    GUEST_NS = 1000000000,
+    BACKLOG = 128,
+};
+
+/* Abstract: a NUL, then the name; its length counts. */
+static socklen_t make_address(const uint8_t uuid[UUID_BYTES], struct sockaddr_un *ret_address)
+{
+    char *at = ret_address->sun_path + 1;
+
+    *ret_address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    at += sprintf(at, "%s", HANDSHAKE_SOCKET_PREFIX);
+    for (int i = 0; i < UUID_BYTES; i++)
+        at += sprintf(at, "%02x", uuid[i]);
+    return (socklen_t)(at - (char *)ret_address);
+}
+
+bool socket_open(struct socket_door *door, const uint8_t uuid[UUID_BYTES],
+                 const uint8_t token[TOKEN_BYTES], struct error *err)
+{
+    struct sockaddr_un address;
+    socklen_t length = make_address(uuid, &address);
+
+    *door = (struct socket_door){.fd = -1};
+    memcpy(door->token, token, TOKEN_BYTES);
+    for (int i = 0; i < SOCKET_MAX_GUESTS; i++)
+        door->guests[i].fd = -1;
+    door->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (door->fd >= 0 && bind(door->fd, (struct sockaddr *)&address, length) == 0 &&
+        listen(door->fd, BACKLOG) == 0)
+        return true;
+    error_set(err, "the session's socket cannot be made: %s", strerror(errno));
+    socket_close(door);
+    return false;
+}
+
+static void send_away(struct socket_guest *guest)
+{
+    close(guest->fd);
+    guest->fd = -1;
+}
+
+void socket_close(struct socket_door *door)
+{
+    for (int i = 0; i < SOCKET_MAX_GUESTS; i++)
+        if (door->fd >= 0 && door->guests[i].fd >= 0)
+            send_away(&door->guests[i]);
+    if (door->fd >= 0)
+        close(door->fd);
+    door->fd = -1;
+}
+
+size_t socket_polls(const struct socket_door *door, struct pollfd *ret_polls)
+{
+    size_t count = 0;
+
+    ret_polls[count++] = (struct pollfd){.fd = door->fd, .events = POLLIN};
+    for (int i = 0; i < SOCKET_MAX_GUESTS; i++)
+        if (door->guests[i].fd >= 0)
+            ret_polls[count++] = (struct pollfd){.fd = door->guests[i].fd, .events = POLLIN};
+    return count;
+}
+
+/* The kernel's word for who it is; 0 in a namespace that we do not see. */
+static uint32_t pid_of_peer(int fd)
+{
+    struct ucred peer = {0};
+    socklen_t length = sizeof(peer);
+
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 || peer.pid < 0)
+        return 0;
+    return (uint32_t)peer.pid;
+}
+
+static enum handshake_status judge(const struct socket_door *door,
+                                   const struct handshake_hello *hello)
+{
+    if (hello->magic != HANDSHAKE_MAGIC || memcmp(hello->token, door->token, TOKEN_BYTES) != 0)
+        return HANDSHAKE_REFUSED;
+    if (hello->major != PROTOCOL_MAJOR)
+        return HANDSHAKE_INCOMPATIBLE;
+    return door->is_over ? HANDSHAKE_ENDED : HANDSHAKE_WELCOME;
+}
+
+/* fd: to be handed over, -1: none. */
+static void answer(int guest_fd, const struct handshake_answer *given, int fd)
+{
+    struct handshake_answer bytes = *given;
+    struct iovec part = {&bytes, sizeof(bytes)};
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control = {.room = {0}};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+
+    if (fd >= 0) {
+        message.msg_control = control.room;
+        message.msg_controllen = sizeof(control.room);
+        control.header.cmsg_level = SOL_SOCKET;
+        control.header.cmsg_type = SCM_RIGHTS;
+        control.header.cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+    }
+    /* A guest that has gone meanwhile is noticed by its pidfd. */
+    (void)sendmsg(guest_fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void welcome(struct socket_door *door, struct session *session, int guest_fd,
+                    const struct handshake_hello *hello)
+{
+    struct handshake_answer given = {
+        .magic = HANDSHAKE_MAGIC,
+        .major = PROTOCOL_MAJOR,
+        .minor = PROTOCOL_MINOR,
+        .status = judge(door, hello),
+        .pool_bytes = session->pool.size_bytes,
+    };
+    int slot = PROCESSES_NO_SLOT;
+
+    if (given.status == HANDSHAKE_WELCOME) {
+        slot = processes_welcome(session, pid_of_peer(guest_fd), hello->how);
+        if (slot == PROCESSES_NO_SLOT)
+            given.status = HANDSHAKE_FULL;
+        else
+            given.process_slot = (uint32_t)slot;
+    }
+    answer(guest_fd, &given, slot == PROCESSES_NO_SLOT ? -1 : session->pool.fd);
+}
+
+static void listen_to(struct socket_door *door, struct session *session, struct socket_guest *guest)
+{
+    struct handshake_hello hello;
+    ssize_t received = recv(guest->fd, &hello, sizeof(hello), MSG_DONTWAIT | MSG_TRUNC);
+
+    if (received < 0 && (errno == EAGAIN || errno == EINTR)) {
+        if (session_now_ns() - guest->since_ns > GUEST_NS)
+            send_away(guest);
+        return;
+    }
+    /* A later minor version may say more. */
+    if (received >= (ssize_t)sizeof(hello))
+        welcome(door, session, guest->fd, &hello);
+    send_away(guest);
+}
+
+static struct socket_guest *place_for_guest(struct socket_door *door)
+{
+    struct socket_guest *oldest = &door->guests[0];
+
+    for (int i = 0; i < SOCKET_MAX_GUESTS; i++) {
+        if (door->guests[i].fd < 0)
+            return &door->guests[i];
+        if (door->guests[i].since_ns < oldest->since_ns)
+            oldest = &door->guests[i];
+    }
+    send_away(oldest);
+    return oldest;
+}
+
+void socket_serve(struct socket_door *door, struct session *session)
+{
+    for (;;) {
+        int fd = accept4(door->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        struct socket_guest *guest;
+
+        if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
+            continue;
+        if (fd < 0)
+            break;
+        guest = place_for_guest(door);
+        *guest = (struct socket_guest){fd, session_now_ns()};
+    }
+    for (int i = 0; i < SOCKET_MAX_GUESTS; i++)
+        if (door->guests[i].fd >= 0)
+            listen_to(door, session, &door->guests[i]);
+}

@@ -1,0 +1,31 @@
+/*
+ * The first and the last record of a capture.
+ */
+#ifndef COLLECT_SUMMARY_H
+#define COLLECT_SUMMARY_H
+
+#include "collect/collect.h"
+#include "collect/records.h"
+#include "collect/sink.h"
+
+#include <stdint.h>
+
+struct summary_clocks {
+    uint64_t realtime_ns, monotonic_ns, boottime_ns;
+};
+
+/* Read the three clocks, as near to each other as can be. Context: main thread. */
+struct summary_clocks summary_read_clocks(void);
+
+/* Write the SESSION record. Context: main thread. */
+void summary_write_session(struct records *records, const struct collect_options *options,
+                           const struct summary_clocks *clocks);
+
+/*
+ * Write the SUMMARY record.
+ * reason: why the capture ended early, NULL: it did not. Context: main thread.
+ */
+void summary_write(struct records *records, const struct sink_counts *counts, uint64_t raw_bytes,
+                   uint64_t ended_ns, const char *reason);
+
+#endif
