@@ -220,7 +220,8 @@ static void set_unknown(enum command_id command, const char *typed, struct error
 {
     const char *where = command == COMMAND_NONE ? "" : command_rows[command].name;
     const char *space = command == COMMAND_NONE ? "" : " ";
-    const char *nearest = NULL;
+    const char *nearest;
+    char *name;
 
     if (optopt >= LONG_OPTION) {
         error_set(err, "--%s takes no value", option_rows[optopt - LONG_OPTION].name);
@@ -230,7 +231,9 @@ static void set_unknown(enum command_id command, const char *typed, struct error
         error_set(err, "unknown option -%c: see memtrack%s%s --help", optopt, space, where);
         return;
     }
-    nearest = options_nearest_option(command, typed + strspn(typed, "-"));
+    name = words_format("%.*s", (int)strcspn(typed, "="), typed);
+    nearest = options_nearest_option(command, name + strspn(name, "-"));
+    free(name);
     if (nearest != NULL)
         error_set(err, "unknown option %s: did you mean --%s?", typed, nearest);
     else

@@ -1,0 +1,75 @@
+# What the other scripts share: sourced, not run. Installs what is missing, builds.
+# Everything it prints goes to stderr: stdout belongs to the program that is run.
+
+root=$(dirname "$(dirname "$(readlink -f "$0")")")
+build=${MEMTRACK_BUILD:-$root/build}
+
+build_packages="gcc libc6-dev meson ninja-build pkgconf liblz4-dev libxxhash-dev libjansson-dev python3 scdoc"
+test_packages="g++ python3-venv nodejs npm chromium bash less procps gdb"
+lint_packages="clang-14 clang-format-14 clang-tidy-14"
+
+say() {
+    echo "memtrack: $*" >&2
+}
+
+# Print those of the packages that are not installed.
+missing_packages() {
+    for package; do
+        [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null)" = installed ] ||
+            printf '%s ' "$package"
+    done
+}
+
+# Install packages that are missing: as root at once, else say what root is to do and stop.
+need_packages() {
+    if ! command -v dpkg-query >/dev/null; then
+        return 0 # another distribution: meson says what it does not find
+    fi
+    # shellcheck disable=SC2086
+    missing=$(missing_packages $1)
+    [ -n "$missing" ] || return 0
+    if [ "$(id -u)" -ne 0 ]; then
+        say "some packages are missing. Run this once, then start again:"
+        say "  sudo apt-get install --no-install-recommends $missing"
+        exit 1
+    fi
+    say "installing $missing"
+    log=$(mktemp)
+    # shellcheck disable=SC2086
+    if ! { DEBIAN_FRONTEND=noninteractive apt-get update &&
+        DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing; } \
+        </dev/null >"$log" 2>&1; then
+        cat "$log" >&2
+        rm -f "$log"
+        say "the packages could not be installed"
+        exit 1
+    fi
+    rm -f "$log"
+}
+
+# Run a command with its output kept back, to be shown when it fails.
+quietly() {
+    log=$(mktemp)
+    if "$@" </dev/null >"$log" 2>&1; then
+        rm -f "$log"
+        return 0
+    fi
+    cat "$log" >&2
+    rm -f "$log"
+    say "failed: $*"
+    return 1
+}
+
+# Configure the build folder once. Arguments: options of meson.
+configure() {
+    [ -f "$build/build.ninja" ] || quietly meson setup --buildtype=release "$@" "$build" "$root"
+}
+
+# The program and its library are older than something they are made of. Folders count: a file that
+# was taken away changes its folder.
+is_outdated() {
+    [ ! -f "$build/built" ] ||
+        [ -n "$(find "$root/meson.build" "$root/meson_options.txt" "$root/include" "$root/lib" \
+            "$root/reporters" "$root/cli" -name node_modules -prune -o \
+            -newer "$build/built" -print -quit)" ]
+}
