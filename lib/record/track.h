@@ -24,6 +24,7 @@
 
 enum {
     TRACK_SYNC_BYTES = 64 * 1024, /* the peak is exact to so much a thread */
+    TRACK_AHEAD_SLOTS = 32,       /* fetched early: the reader's processor has had these lines */
 };
 
 /* Return w0 of an event, but for the lap. Context: hot path. */
@@ -82,6 +83,7 @@ static inline bool track_try(struct context *context, uint64_t w0, uint64_t w1, 
         return false;
     if (unlikely(!arch_reserve(&ring->cursor, cursor, cursor + 1)))
         return false;
+    __builtin_prefetch(&slots[(cursor + TRACK_AHEAD_SLOTS) % RING_SLOT_COUNT], 1);
     ring_fill(slots, cursor, w0, w1);
     return true;
 }
