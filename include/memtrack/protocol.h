@@ -110,6 +110,12 @@ enum pool_process_how {
     PROCESS_BY_ATTACH = 3,
 };
 
+/* pool_process.flags: what the process knows about itself */
+enum pool_process_flag {
+    /* Another object's malloc comes before ours in the search order: its blocks are not seen. */
+    PROCESS_HAS_OTHER_MALLOC = 1u << 0,
+};
+
 /* pool_process.counters: running totals, written by the process alone */
 enum pool_counter {
     COUNTER_SLOW_NS = 0,         /* time spent in slow paths, waits left out */
@@ -137,7 +143,7 @@ struct pool_process {
     _Atomic uint32_t number; /* 1, 2, ...: unique in the session; 0 in a free slot */
     uint32_t parent_number;  /* 0: none is tracked */
     uint8_t how;             /* enum pool_process_how */
-    uint8_t flags;
+    uint8_t flags;           /* enum pool_process_flag */
     uint16_t reserved;
     _Atomic uint32_t epoch;
     uint32_t reserved2;

@@ -34,6 +34,12 @@ HOOK void *malloc(size_t size_bytes)
     return block;
 }
 
+/* gcc misses the attributes that stdlib.h gives malloc; this is only its address. */
+#ifndef __clang__
+#pragma GCC diagnostic ignored "-Wmissing-attributes"
+#endif
+__typeof__(hook_malloc) hook_malloc __attribute__((alias("malloc")));
+
 HOOK void free(void *block)
 {
     if (is_untracked(block))

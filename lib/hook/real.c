@@ -10,8 +10,10 @@
 #include "record/process.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 struct real_functions real = {
     .malloc = early_malloc,
@@ -28,6 +30,7 @@ struct real_functions real = {
     .mprotect = early_mprotect,
 };
 
+/* In the order of the struct. */
 static const char *const names[] = {
     "malloc",
     "free",
@@ -47,13 +50,33 @@ static const char *const names[] = {
     "free_aligned_sized",
     "brk",
     "sbrk",
+    "prctl",
+    "pthread_setname_np",
+    "execve",
+    "execvpe",
+    "fexecve",
+    "execveat",
+    "posix_spawn",
+    "posix_spawnp",
+    "exit",
+    "_exit",
+    "_Exit",
+    "quick_exit",
 };
 
 _Static_assert(sizeof(struct real_functions) == sizeof(names), "a name for each function");
 
-/* Note where the object lies that has the address in question. */
-static int note_provider(struct dl_phdr_info *info, size_t info_bytes, void *address)
+/* An object, wanted by an address in it. */
+struct object {
+    uintptr_t address;
+    uintptr_t start;
+    uintptr_t end;
+};
+
+/* For dl_iterate_phdr(): returns 1 when it is this one. */
+static int measure(struct dl_phdr_info *info, size_t info_bytes, void *wanted)
 {
+    struct object *object = wanted;
     uintptr_t start = UINTPTR_MAX, end = 0;
 
     (void)info_bytes;
@@ -67,11 +90,27 @@ static int note_provider(struct dl_phdr_info *info, size_t info_bytes, void *add
         if (info->dlpi_addr + header->p_vaddr + header->p_memsz > end)
             end = info->dlpi_addr + header->p_vaddr + header->p_memsz;
     }
-    if ((uintptr_t)address < start || (uintptr_t)address >= end)
+    if (object->address < start || object->address >= end)
         return 0;
-    process.provider_start = start;
-    process.provider_end = end;
+    object->start = start;
+    object->end = end;
     return 1;
+}
+
+/* Nothing is inside an object that is not there. */
+static void find_object(uintptr_t address, uintptr_t *ret_start, uintptr_t *ret_end)
+{
+    struct object object = {.address = address};
+
+    dl_iterate_phdr(measure, &object);
+    *ret_start = object.start;
+    *ret_end = object.end;
+}
+
+int real_is_missing(void)
+{
+    errno = ENOSYS;
+    return -1;
 }
 
 void real_resolve(void)
@@ -92,7 +131,8 @@ void real_resolve(void)
     /* Without a malloc there is no allocator: the stand-ins serve as long as they can. */
     if (found.malloc != early_malloc && found.free != early_free) {
         real = found;
-        dl_iterate_phdr(note_provider, (void *)(uintptr_t)real.malloc);
+        find_object((uintptr_t)real.malloc, &process.provider_start, &process.provider_end);
+        find_object(getauxval(AT_BASE), &process.loader_start, &process.loader_end);
     }
     is_resolving = false;
 }

@@ -7,6 +7,7 @@
 #ifndef HOOK_REAL_H
 #define HOOK_REAL_H
 
+#include <pthread.h>
 #include <spawn.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,9 +39,32 @@ struct real_functions {
     void (*free_aligned_sized)(void *block, size_t align_bytes, size_t size_bytes);
     int (*brk)(void *end);
     void *(*sbrk)(intptr_t increment);
+    int (*prctl)(int option, ...);
+    int (*pthread_setname_np)(pthread_t thread, const char *name);
+    int (*execve)(const char *path, char *const *arguments, char *const *environment);
+    int (*execvpe)(const char *file, char *const *arguments, char *const *environment);
+    int (*fexecve)(int fd, char *const *arguments, char *const *environment);
+    int (*execveat)(int fd, const char *path, char *const *arguments, char *const *environment,
+                    int flags);
+    int (*posix_spawn)(pid_t *ret_pid, const char *path, const posix_spawn_file_actions_t *actions,
+                       const posix_spawnattr_t *attributes, char *const *arguments,
+                       char *const *environment);
+    int (*posix_spawnp)(pid_t *ret_pid, const char *file, const posix_spawn_file_actions_t *actions,
+                        const posix_spawnattr_t *attributes, char *const *arguments,
+                        char *const *environment);
+    void (*exit)(int code);
+    void (*_exit)(int code);
+    void (*_Exit)(int code);
+    void (*quick_exit)(int code);
 };
 
 extern struct real_functions real;
+
+/* Our malloc, whatever the name resolves to. Context: hot path. */
+void *hook_malloc(size_t size_bytes) __attribute__((visibility("hidden")));
+
+/* For a name that libc lacks: set errno to ENOSYS and return -1. Context: any thread. */
+int real_is_missing(void);
 
 /*
  * Find the real functions, and the object whose malloc it is (process.provider_start). Safe to

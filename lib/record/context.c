@@ -28,6 +28,7 @@ struct context context_muted;
 __thread struct context *context_own __attribute__((tls_model("initial-exec"))) =
     &context_of_nobody;
 __thread struct context_held context_held __attribute__((tls_model("initial-exec")));
+__thread bool context_has_loaded __attribute__((tls_model("initial-exec")));
 
 /* Make the context of a ring that is ours a new thread's. Memory of its walks is kept. */
 static void context_reset(struct context *context, uint32_t ring_index)
@@ -151,6 +152,19 @@ static bool is_muted(uintptr_t frame, const void *caller)
     return false;
 }
 
+/*
+ * This thread has called dlopen(): there may be an interpreter now. The loader relocates all that it
+ * loads before it runs any of it, so once somebody else than the loader calls us in this thread, what
+ * there is to find is complete.
+ */
+static void look_for_python(const void *caller)
+{
+    if (process_is_loader(caller))
+        return;
+    context_has_loaded = false;
+    process_find_python();
+}
+
 struct context *context_enter(uintptr_t frame, const void *caller)
 {
     struct context *context;
@@ -158,6 +172,8 @@ struct context *context_enter(uintptr_t frame, const void *caller)
 
     if (!process_is_recording() || is_muted(frame, caller))
         return NULL;
+    if (unlikely(context_has_loaded))
+        look_for_python(caller);
     context = context_own == &context_muted ? context_held.context : context_own;
     if (context->epoch == 0) {
         context = process_is_refused() ? NULL : claim(frame);

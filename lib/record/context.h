@@ -37,13 +37,15 @@ struct context {
     uint64_t lap;            /* the one in which CLOCK was written last, plus 1 */
     uint64_t lost;           /* events that the next LOST record will tell of */
     uint64_t lossy_consumed; /* what the reader had released when we stopped waiting */
-    uint32_t loads_seen;     /* libraries loaded when we last looked for an interpreter */
     struct python_walk walk;
     struct slot scratch[GROUP_MAX_SLOTS]; /* deltas of the event that is busy */
 };
 
 /* The calling thread's; never NULL. */
 extern __thread struct context *context_own __attribute__((tls_model("initial-exec")));
+
+/* The thread has called dlopen() since it last looked for an interpreter. */
+extern __thread bool context_has_loaded __attribute__((tls_model("initial-exec")));
 
 /*
  * The context of a thread that is inside an entry of the allocator which may call another entry by

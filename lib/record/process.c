@@ -44,6 +44,7 @@ static void slot_fill(struct pool_process *slot, enum pool_process_how how)
     slot->pid = sys_process_id();
     slot->parent_number = process.parent_number;
     slot->how = (uint8_t)(how == PROCESS_BY_EXEC && number == 1 ? PROCESS_BY_START : how);
+    slot->flags = process.flags;
     slot->first_segment = atomic_load_explicit(&process_order.next_segment, memory_order_relaxed);
     slot->started_ns = sys_now_ns();
     if (atomic_load_explicit(&slot->epoch, memory_order_relaxed) == 0)

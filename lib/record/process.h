@@ -44,7 +44,10 @@ struct process {
     _Atomic uint32_t parent_number; /* for the child that is forked next: our own number */
     _Atomic bool is_off;            /* for good: nobody drains, or the session is over */
     _Atomic bool makes_no_calls; /* a system call filter has been seen: spin instead of waiting */
-    uintptr_t provider_start;    /* the object whose malloc we call, as far as it is mapped */
+    uint8_t flags;               /* enum pool_process_flag, for our slots */
+    uintptr_t loader_start;      /* the dynamic loader, likewise */
+    uintptr_t loader_end;
+    uintptr_t provider_start; /* the object whose malloc we call, as far as it is mapped */
     uintptr_t provider_end;
 };
 
@@ -96,6 +99,12 @@ static inline bool process_is_provider(const void *address)
 {
     return (uintptr_t)address - process.provider_start <
            process.provider_end - process.provider_start;
+}
+
+/* Whether it lies in the dynamic loader. Context: hot path. */
+static inline bool process_is_loader(const void *address)
+{
+    return (uintptr_t)address - process.loader_start < process.loader_end - process.loader_start;
 }
 
 /* Whether this is the process whose threads' contexts we see (not so in a child of vfork). */

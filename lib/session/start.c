@@ -6,7 +6,9 @@
  * the real functions.
  */
 #include "base/syscalls.h"
+#include "hook/loader.h"
 #include "hook/real.h"
+#include "record/life.h"
 #include "record/process.h"
 #include "session/handshake.h"
 #include "session/locator.h"
@@ -47,6 +49,14 @@ __attribute__((constructor)) static void start(int argument_count, char **argume
     (void)argument_count;
     (void)arguments;
     real_resolve();
-    if (text != NULL && locator_parse(text, &locator))
-        join(&locator);
+    loader_resolve();
+    if (text == NULL || !locator_parse(text, &locator))
+        return;
+    if (!loader_finds_our_malloc())
+        process.flags |= PROCESS_HAS_OTHER_MALLOC;
+    if (!join(&locator))
+        return;
+    loader_strip_deepbind();
+    /* First to register, last to be called: nothing of the program's comes between it and fork. */
+    pthread_atfork(life_fork_ahead, NULL, NULL);
 }

@@ -1,0 +1,149 @@
+/*
+ * Looking at an environment, and copying it without what is ours.
+ *
+ * Runs in the program's threads and in children of vfork. The program's own environment is never
+ * changed. A copy that does not fit on the stack is mapped; when the exec that it is for succeeds
+ * in a child of vfork, the parent keeps that mapping: nobody can tell it.
+ */
+#include "hook/environment.h"
+
+#include "base/syscalls.h"
+#include "memtrack/protocol.h"
+#include "record/process.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+static const char library_name[] = "libmemtrack.so";
+static const char preload_variable[] = "LD_PRELOAD=";
+static const char session_variable[] = SESSION_VARIABLE "=";
+
+/* LD_PRELOAD's elements end so (ld.so(8)). */
+static const char separators[] = ": ";
+
+static bool begins_with(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* Whether an element of LD_PRELOAD is our library, wherever it lies. */
+static bool is_our_library(const char *element, size_t length)
+{
+    size_t name_length = sizeof(library_name) - 1;
+
+    return length >= name_length &&
+           memcmp(element + length - name_length, library_name, name_length) == 0 &&
+           (length == name_length || element[length - name_length - 1] == '/');
+}
+
+static bool has_our_library(const char *list)
+{
+    size_t length;
+
+    for (; *list != '\0'; list += length) {
+        list += strspn(list, separators);
+        length = strcspn(list, separators);
+        if (is_our_library(list, length))
+            return true;
+    }
+    return false;
+}
+
+bool environment_has_session(char *const *vector)
+{
+    bool has_session = false, has_library = false;
+
+    for (; vector != NULL && *vector != NULL; vector++) {
+        has_session |= begins_with(*vector, session_variable);
+        has_library |= begins_with(*vector, preload_variable) &&
+                       has_our_library(*vector + strlen(preload_variable));
+    }
+    return has_session && has_library;
+}
+
+/* Copy LD_PRELOAD without our library. Returns false when nothing is left of it. */
+static bool copy_preload(char *to, const char *from)
+{
+    char *end = to + strlen(preload_variable);
+    size_t length;
+
+    memcpy(to, preload_variable, strlen(preload_variable));
+    for (from += strlen(preload_variable); *from != '\0'; from += length) {
+        from += strspn(from, separators);
+        length = strcspn(from, separators);
+        if (length == 0 || is_our_library(from, length))
+            continue;
+        if (end > to + strlen(preload_variable))
+            *end++ = ':';
+        memcpy(end, from, length);
+        end += length;
+    }
+    *end = '\0';
+    return end > to + strlen(preload_variable);
+}
+
+/* How much room a copy takes. */
+static void measure(char *const *vector, size_t *ret_count, size_t *ret_text_bytes)
+{
+    *ret_count = 1;
+    *ret_text_bytes = 0;
+    for (; *vector != NULL; vector++) {
+        (*ret_count)++;
+        if (begins_with(*vector, preload_variable))
+            *ret_text_bytes += strlen(*vector) + 1;
+    }
+}
+
+/* Give the copy room. Returns false when there is none. */
+static bool make_room(struct environment *copy, size_t count, size_t text_bytes,
+                      char ***ret_entries, char **ret_text)
+{
+    long address;
+
+    *ret_entries = copy->entries;
+    *ret_text = copy->preload;
+    if (count <= ENVIRONMENT_MAX_COUNT && text_bytes <= ENVIRONMENT_MAX_TEXT_BYTES)
+        return true;
+    copy->mapped_bytes = count * sizeof(char *) + text_bytes;
+    address = sys_call(SYS_mmap, 0, (long)copy->mapped_bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (sys_failed(address))
+        return false;
+    copy->mapped = (char **)address;
+    *ret_entries = copy->mapped;
+    *ret_text = (char *)(copy->mapped + count);
+    return true;
+}
+
+void environment_copy(struct environment *copy, char *const *vector)
+{
+    size_t count, text_bytes;
+    char **entries, *text;
+
+    copy->vector = vector;
+    copy->mapped = NULL;
+    if (process.header == NULL || process_is_followed() || vector == NULL)
+        return;
+    measure(vector, &count, &text_bytes);
+    if (!make_room(copy, count, text_bytes, &entries, &text))
+        return; /* the child asks for the session, and the collector says no */
+    copy->vector = entries;
+    for (; *vector != NULL; vector++) {
+        if (begins_with(*vector, session_variable))
+            continue;
+        if (!begins_with(*vector, preload_variable)) {
+            *entries++ = *vector;
+        } else if (copy_preload(text, *vector)) {
+            *entries++ = text;
+            text += strlen(text) + 1;
+        }
+    }
+    *entries = NULL;
+}
+
+void environment_finish(struct environment *copy)
+{
+    if (copy->mapped != NULL)
+        sys_unmap(copy->mapped, copy->mapped_bytes);
+    copy->mapped = NULL;
+}

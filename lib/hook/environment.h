@@ -1,0 +1,38 @@
+/*
+ * The environment of a program about to be started.
+ */
+#ifndef HOOK_ENVIRONMENT_H
+#define HOOK_ENVIRONMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum {
+    ENVIRONMENT_MAX_COUNT = 512,
+    ENVIRONMENT_MAX_TEXT_BYTES = 1024,
+};
+
+/* A copy; on the caller's stack when it is small: a child of vfork has no memory of its own. */
+struct environment {
+    char *const *vector; /* to be used in place of the original */
+    char **mapped;       /* NULL: on the stack */
+    size_t mapped_bytes;
+    char *entries[ENVIRONMENT_MAX_COUNT];
+    char preload[ENVIRONMENT_MAX_TEXT_BYTES];
+};
+
+/* Whether a program with this environment will find the session. Context: any thread. */
+bool environment_has_session(char *const *vector);
+
+/*
+ * Leave the session and our library out of a copy, when children are not to be followed; else the
+ * copy's vector is the original.
+ * vector: NULL at the end, or NULL; must outlive the copy.
+ * Context: any thread, also a child of vfork.
+ */
+void environment_copy(struct environment *copy, char *const *vector);
+
+/* End the copy, if the program that it was for has not begun. Context: any thread. */
+void environment_finish(struct environment *copy);
+
+#endif

@@ -1,0 +1,194 @@
+/*
+ * Other programs in this process's place, and beside it.
+ *
+ * Runs in the program's threads and in children of vfork, which have our thread's memory: nothing
+ * here allocates. All of exec's forms are one of three real ones. What is recorded: that an exec
+ * begins, and that it failed; a spawned child says itself that it is there.
+ */
+#include "hook/environment.h"
+#include "hook/real.h"
+#include "record/life.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <unistd.h>
+
+enum {
+    LIST_MAX_COUNT = 1024, /* of execl(): they are written out in its call, so there are few */
+};
+
+/* One exec, in a form that all of them have. */
+struct image {
+    const char *path;
+    int fd;    /* of fexecve(), execveat() */
+    int flags; /* of execveat() */
+    char *const *arguments;
+    char *const *environment;
+};
+
+typedef int exec_function(const struct image *image);
+
+static int exec_path(const struct image *image)
+{
+    return real.execve != NULL ? real.execve(image->path, image->arguments, image->environment)
+                               : real_is_missing();
+}
+
+static int exec_search(const struct image *image)
+{
+    return real.execvpe != NULL ? real.execvpe(image->path, image->arguments, image->environment)
+                                : real_is_missing();
+}
+
+static int exec_fd(const struct image *image)
+{
+    return real.fexecve != NULL ? real.fexecve(image->fd, image->arguments, image->environment)
+                                : real_is_missing();
+}
+
+static int exec_at(const struct image *image)
+{
+    return real.execveat != NULL ? real.execveat(image->fd, image->path, image->arguments,
+                                                 image->environment, image->flags)
+                                 : real_is_missing();
+}
+
+/* Returns only when it failed. */
+static int exec_image(exec_function *function, struct image image)
+{
+    struct environment environment;
+    int result, error;
+
+    environment_copy(&environment, image.environment);
+    image.environment = environment.vector;
+    life_record(LIFE_EXEC, 0, !environment_has_session(image.environment));
+    result = function(&image);
+    error = errno;
+    life_record(LIFE_EXEC_FAILED, (uint64_t)error, false);
+    environment_finish(&environment);
+    errno = error;
+    return result;
+}
+
+HOOK int execve(const char *path, char *const *arguments, char *const *environment)
+{
+    return exec_image(exec_path, (struct image){path, -1, 0, arguments, environment});
+}
+
+HOOK int execv(const char *path, char *const *arguments)
+{
+    return exec_image(exec_path, (struct image){path, -1, 0, arguments, environ});
+}
+
+HOOK int execvp(const char *file, char *const *arguments)
+{
+    return exec_image(exec_search, (struct image){file, -1, 0, arguments, environ});
+}
+
+HOOK int execvpe(const char *file, char *const *arguments, char *const *environment)
+{
+    return exec_image(exec_search, (struct image){file, -1, 0, arguments, environment});
+}
+
+HOOK int fexecve(int fd, char *const *arguments, char *const *environment)
+{
+    return exec_image(exec_fd, (struct image){NULL, fd, 0, arguments, environment});
+}
+
+HOOK int execveat(int fd, const char *path, char *const *arguments, char *const *environment,
+                  int flags)
+{
+    return exec_image(exec_at, (struct image){path, fd, flags, arguments, environment});
+}
+
+/*
+ * Copy the arguments of execl(), the first one and the list up to its NULL.
+ * list: afterwards behind the NULL.
+ * Returns false when they are too many; errno then says so.
+ */
+static bool take_list(const char *first, va_list *list, char **arguments)
+{
+    const char *argument = first;
+
+    for (unsigned i = 0; i < LIST_MAX_COUNT; i++) {
+        arguments[i] = (char *)(uintptr_t)argument;
+        if (argument == NULL)
+            return true;
+        argument = va_arg(*list, const char *);
+    }
+    errno = E2BIG;
+    return false;
+}
+
+HOOK int execl(const char *path, const char *first, ...)
+{
+    char *arguments[LIST_MAX_COUNT];
+    va_list list;
+    int result = -1;
+
+    va_start(list, first);
+    if (take_list(first, &list, arguments))
+        result = exec_image(exec_path, (struct image){path, -1, 0, arguments, environ});
+    va_end(list);
+    return result;
+}
+
+HOOK int execlp(const char *file, const char *first, ...)
+{
+    char *arguments[LIST_MAX_COUNT];
+    va_list list;
+    int result = -1;
+
+    va_start(list, first);
+    if (take_list(first, &list, arguments))
+        result = exec_image(exec_search, (struct image){file, -1, 0, arguments, environ});
+    va_end(list);
+    return result;
+}
+
+HOOK int execle(const char *path, const char *first, ...)
+{
+    char *arguments[LIST_MAX_COUNT];
+    va_list list;
+    int result = -1;
+
+    va_start(list, first);
+    if (take_list(first, &list, arguments)) {
+        char *const *environment = va_arg(list, char *const *);
+
+        result = exec_image(exec_path, (struct image){path, -1, 0, arguments, environment});
+    }
+    va_end(list);
+    return result;
+}
+
+HOOK int posix_spawn(pid_t *ret_pid, const char *path, const posix_spawn_file_actions_t *actions,
+                     const posix_spawnattr_t *attributes, char *const *arguments,
+                     char *const *environment)
+{
+    struct environment copy;
+    int error;
+
+    if (real.posix_spawn == NULL)
+        return ENOSYS;
+    environment_copy(&copy, environment);
+    error = real.posix_spawn(ret_pid, path, actions, attributes, arguments, copy.vector);
+    environment_finish(&copy);
+    return error;
+}
+
+HOOK int posix_spawnp(pid_t *ret_pid, const char *file, const posix_spawn_file_actions_t *actions,
+                      const posix_spawnattr_t *attributes, char *const *arguments,
+                      char *const *environment)
+{
+    struct environment copy;
+    int error;
+
+    if (real.posix_spawnp == NULL)
+        return ENOSYS;
+    environment_copy(&copy, environment);
+    error = real.posix_spawnp(ret_pid, file, actions, attributes, arguments, copy.vector);
+    environment_finish(&copy);
+    return error;
+}
