@@ -45,6 +45,8 @@ struct profile_sample {
     uint64_t rss_bytes; /* all processes; 0 before the first sample */
 };
 
+#define PROFILE_NEVER UINT32_MAX
+
 /*
  * Blocks of one row allocated in one bucket and released in another (or the same, when they were
  * live at its sample's instant). Sorted by row, then from_bucket, then to_bucket.
@@ -52,7 +54,8 @@ struct profile_sample {
 struct profile_interval {
     uint32_t row;
     uint32_t from_bucket; /* first bucket whose sample shows them */
-    uint32_t to_bucket;   /* first bucket whose sample does not; bucket_count: never released */
+    uint32_t to_bucket;   /* first bucket whose sample does not; sample_count: they went behind the
+                             last sample; PROFILE_NEVER: they were not released */
     uint64_t bytes;
     uint64_t allocations;
 };
