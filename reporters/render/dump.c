@@ -1,13 +1,12 @@
 /*
  * `memtrack dump`: one line a record, in the true order. Runs in the tools.
  *
- * It streams: besides names and stacks nothing is kept but one record, since a release by realloc
- * (or mremap) and the allocation that follows it at once are shown as one. Where another thread came
- * between, they are two records, as they happened.
+ * It streams: besides names, stacks and the sizes of live blocks nothing is kept.
  */
 #include "capture/merge.h"
 #include "memtrack/format.h"
 #include "memtrack/protocol.h"
+#include "render/dump_events.h"
 #include "render/parts.h"
 #include "report/labels.h"
 #include "report/paths.h"
@@ -16,18 +15,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    BATCH_EVENTS = 1024,
-};
-
 /* A record as it is shown. */
 struct record {
     const char *op;
     const struct event *event;
     const struct event *release; /* of a realloc or remap, else NULL */
-    uint8_t allocator;           /* ALLOCATOR_NONE: none */
-    uint8_t map_class;           /* CLASS_COUNT: none */
-    bool has_address, has_bytes, has_value;
+    uint64_t bytes, old_bytes;
+    uint8_t allocator; /* ALLOCATOR_NONE: none */
+    uint8_t map_class; /* CLASS_COUNT: none */
+    bool has_address, has_bytes, has_old_bytes, has_value;
     uint32_t path; /* 0: no stack */
 };
 
@@ -51,7 +47,7 @@ static uint32_t process_pid(const struct dump *dump, const struct event *event)
 
 static const struct capture_thread *thread_of(const struct dump *dump, const struct event *event)
 {
-    return &dump->input->capture->threads[event->stream - 1];
+    return &dump->input->capture->threads[event->stream];
 }
 
 static bool is_wanted(const struct dump *dump, const struct event *event)
@@ -72,7 +68,8 @@ static void describe_stack(struct dump *dump, const struct event *event, struct 
 
     record->allocator = stack->allocator;
     record->has_bytes = true;
-    record->path = paths_of_node(dump->paths, stack->python_node);
+    if (stack->python_node != 0)
+        record->path = paths_of_node(dump->paths, stack->python_node);
     if (event->op == EVENT_MAP)
         record->map_class = stack->map_class;
 }
@@ -81,7 +78,7 @@ static void describe_stack(struct dump *dump, const struct event *event, struct 
 static bool describe_note(const struct event *event, struct record *record)
 {
     record->has_address = false;
-    record->has_value = true;
+    record->has_value = event->note == NOTE_LOST || event->life == LIFE_EXIT;
     if (event->note == NOTE_LOST) {
         record->op = "lost";
         return true;
@@ -107,12 +104,15 @@ static bool describe_note(const struct event *event, struct record *record)
 }
 
 /* Returns false for what is not shown. */
-static bool describe(struct dump *dump, const struct event *event, const struct event *release,
-                     struct record *ret_record)
+static bool describe(struct dump *dump, const struct dump_step *step, struct record *ret_record)
 {
+    const struct event *event = step->event, *release = step->release;
     struct record record = {
         .event = event,
         .release = release,
+        .bytes = event->bytes,
+        .old_bytes = step->old_bytes,
+        .has_old_bytes = release != NULL && step->has_old_bytes,
         .allocator = event->allocator,
         .map_class = CLASS_COUNT,
         .has_address = true,
@@ -134,6 +134,8 @@ static bool describe(struct dump *dump, const struct event *event, const struct 
         break;
     case EVENT_FREE:
         record.op = "free";
+        record.has_bytes = step->has_old_bytes;
+        record.bytes = step->old_bytes;
         break;
     case EVENT_UNMAP:
         record.op = "unmap";
@@ -201,7 +203,7 @@ static void write_text(struct dump *dump, const struct record *record, uint64_t 
     if (record->has_address)
         fprintf(out, " 0x%" PRIx64, event->address);
     if (record->has_bytes)
-        fprintf(out, " %" PRIu64 " bytes", event->bytes);
+        fprintf(out, " %" PRIu64 " bytes", record->bytes);
     if (record->has_value)
         fprintf(out, " %" PRIu64, event->bytes);
     for (const char *separator = "  "; path != 0; separator = " < ") {
@@ -228,7 +230,6 @@ static void write_json(struct dump *dump, const struct record *record, uint64_t 
     const struct event *event = record->event;
     struct json_writer *json = &dump->json;
     bool has_allocator = record->allocator != ALLOCATOR_NONE;
-    bool has_old_bytes = record->release != NULL && record->release->op == EVENT_UNMAP;
 
     json_write_open_object(json, NULL);
     json_write_number(json, "n", dump->number);
@@ -238,10 +239,10 @@ static void write_json(struct dump *dump, const struct record *record, uint64_t 
     json_write_text(json, "op", record->op);
     json_write_name(json, "allocator", has_allocator ? label_allocator(record->allocator) : NULL);
     write_optional(json, "address", record->has_address, event->address);
-    write_optional(json, "bytes", record->has_bytes, event->bytes);
+    write_optional(json, "bytes", record->has_bytes, record->bytes);
     write_optional(json, "old_address", record->release != NULL,
                    record->release != NULL ? record->release->address : 0);
-    write_optional(json, "old_bytes", has_old_bytes, has_old_bytes ? record->release->bytes : 0);
+    write_optional(json, "old_bytes", record->has_old_bytes, record->old_bytes);
     json_write_name(json, "class",
                     record->map_class < CLASS_COUNT ? label_map_class(record->map_class) : NULL);
     write_optional(json, "value", record->has_value, event->bytes);
@@ -250,19 +251,19 @@ static void write_json(struct dump *dump, const struct record *record, uint64_t 
     json_write_next_line(json);
 }
 
-/* Show an event. Returns false when enough has been shown. */
-static bool show(struct dump *dump, const struct event *event, const struct event *release)
+/* Show a step. Returns false when enough has been shown. */
+static bool show(struct dump *dump, const struct dump_step *step)
 {
     uint32_t limit = dump->input->options->rows;
     struct record record;
     uint64_t time_ns;
 
-    if (!describe(dump, event, release, &record))
+    if (!describe(dump, step, &record))
         return true;
     dump->number++;
-    if (!is_wanted(dump, event))
+    if (!is_wanted(dump, step->event))
         return true;
-    time_ns = capture_tick_time_ns(dump->input->capture, event->tick);
+    time_ns = capture_tick_time_ns(dump->input->capture, step->event->tick);
     if (dump->input->options->is_json)
         write_json(dump, &record, time_ns);
     else
@@ -271,67 +272,14 @@ static bool show(struct dump *dump, const struct event *event, const struct even
     return (limit == 0 || dump->shown_count < limit) && !ferror(dump->out);
 }
 
-/* Whether a release may be the first half of a realloc or mremap. */
-static bool is_first_half(const struct event *event)
-{
-    if (event->op == EVENT_FREE)
-        return event->allocator == ALLOCATOR_REALLOC ||
-               event->allocator == ALLOCATOR_REALLOCARRAY ||
-               event->allocator == ALLOCATOR_PYMALLOC + 2 ||
-               event->allocator == ALLOCATOR_PYMALLOC + 6 ||
-               event->allocator == ALLOCATOR_PYMALLOC + 10;
-    return event->op == EVENT_UNMAP && event->allocator == ALLOCATOR_MREMAP;
-}
-
-/* Whether an event is the second half of what a release began. */
-static bool is_second_half(const struct dump *dump, const struct event *release,
-                           const struct event *event)
-{
-    uint8_t op = release->op == EVENT_FREE ? EVENT_ALLOC : EVENT_MAP;
-
-    return event->op == op && event->stream == release->stream &&
-           event->domain == release->domain &&
-           dump->input->capture->stacks[event->stack].allocator == release->allocator;
-}
-
-/* Show a batch; *held is a first half that waits for the event behind it. */
-static bool show_batch(struct dump *dump, const struct event *events, uint32_t count,
-                       struct event *held, bool *is_held)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        bool is_pair = *is_held && is_second_half(dump, held, &events[i]);
-
-        if (*is_held && !is_pair && !show(dump, held, NULL))
-            return false;
-        *is_held = false;
-        if (!is_pair && is_first_half(&events[i])) {
-            *held = events[i];
-            *is_held = true;
-        } else if (!show(dump, &events[i], is_pair ? held : NULL)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static void show_all(struct dump *dump, struct capture_damage *ret_damage)
 {
-    struct capture_merge *merge = capture_merge_open(dump->input->capture);
-    struct event *events = memory_allocate(BATCH_EVENTS, sizeof(events[0]));
-    struct event held;
-    bool is_held = false, goes_on = true;
+    struct dump_events *events = dump_events_open(dump->input->capture);
+    struct dump_step step;
 
-    while (goes_on) {
-        uint32_t count = capture_merge_next(merge, events, BATCH_EVENTS, ret_damage);
-
-        if (count == 0)
-            break;
-        goes_on = show_batch(dump, events, count, &held, &is_held);
-    }
-    if (is_held && goes_on)
-        show(dump, &held, NULL);
-    free(events);
-    capture_merge_close(merge);
+    while (dump_events_next(events, &step, ret_damage) && show(dump, &step))
+        ;
+    dump_events_close(events);
 }
 
 bool render_dump(const struct render_input *input, FILE *out, struct error *err)

@@ -159,11 +159,13 @@ void parts_write_stack(struct json_writer *json, const char *key, const struct p
 {
     uint32_t count;
     const struct path *all = paths_all(paths, &count);
+    struct frames *frames = paths_frames(paths);
+    uint32_t no_stack = frames_of_node(frames, 0);
 
     json_write_open_array(json, key);
-    for (; path != 0; path = all[path].parent) {
+    for (; path != 0 && all[path].frame != no_stack; path = all[path].parent) {
         json_write_open_object(json, NULL);
-        parts_write_frame_fields(json, frames_get(paths_frames(paths), all[path].frame));
+        parts_write_frame_fields(json, frames_get(frames, all[path].frame));
         json_write_close(json);
     }
     json_write_close(json);

@@ -32,11 +32,11 @@ static __attribute__((format(printf, 2, 3))) void warn(struct collection *collec
         memory_pool_copy(collection->pool, text, strlen(text));
 }
 
-/* Warn of a count that should be 0. text: what follows the number. */
-static void warn_of_count(struct collection *collection, uint64_t count, const char *text)
+/* Warn of a count that should be 0. */
+static void warn_of_count(struct collection *collection, const char *what, uint64_t count)
 {
     if (count > 0)
-        warn(collection, "%s %s", numbers_format_count(count).text, text);
+        warn(collection, "%s: %s", what, numbers_format_count(count).text);
 }
 
 static void warn_of_state(struct collection *collection, const struct capture *capture)
@@ -67,10 +67,10 @@ static void warn_of_processes(struct collection *collection, const struct captur
         names += process->counters[COUNTER_NAMES_LOST];
         walks += process->counters[COUNTER_WALKS_FAILED];
     }
-    warn_of_count(collection, untracked, "processes could not be tracked: see stats");
-    warn_of_count(collection, refused, "Python interpreters are of an unknown version: no stacks");
-    warn_of_count(collection, names, "functions have no name");
-    warn_of_count(collection, walks, "stacks could not be read");
+    warn_of_count(collection, "processes that could not be tracked (see stats)", untracked);
+    warn_of_count(collection, "Python interpreters of an unknown version, without stacks", refused);
+    warn_of_count(collection, "functions without a name", names);
+    warn_of_count(collection, "stacks that could not be read", walks);
 }
 
 static void warn_of_events(struct collection *collection, const struct capture *capture,
@@ -80,13 +80,12 @@ static void warn_of_events(struct collection *collection, const struct capture *
 
     if (profile->damage.is_damaged)
         warn(collection, "%s", profile->damage.error.text);
-    warn_of_count(collection, totals->lost_events, "events were lost");
-    warn_of_count(collection, totals->order_violations,
-                  "allocations of an address that was in use (order violations)");
-    warn_of_count(collection, totals->unknown_frees,
-                  "releases of blocks that were not seen being allocated");
-    warn_of_count(collection, capture->summary.faults,
-                  "records were damaged by writes of the program");
+    warn_of_count(collection, "events lost", totals->lost_events);
+    warn_of_count(collection, "allocations of an address that was in use (order violations)",
+                  totals->order_violations);
+    warn_of_count(collection, "releases of blocks that were not seen being allocated",
+                  totals->unknown_frees);
+    warn_of_count(collection, "records damaged by writes of the program", capture->summary.faults);
 }
 
 struct health health_collect(const struct capture *capture, const struct profile *profile,
