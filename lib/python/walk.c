@@ -36,11 +36,11 @@ static _Atomic uint64_t walks_failed;
 static _Atomic uint64_t interpreters_refused;
 
 /*
- * Make room for a chain of this depth. Both arrays lie in one mapping. What is there is copied and
- * only then replaced, so a handler that leaves by siglongjmp() leaves either, whole.
- * Returns false when the chain is too deep or memory is refused.
+ * Make room for a chain of this depth, but for no more than CHAIN_MAX_DEPTH. Both arrays lie in one
+ * mapping. What is there is copied and only then replaced, so a handler that leaves by siglongjmp()
+ * leaves either, whole. What is refused is counted: the room stays as it is.
  */
-static __attribute__((noinline)) bool grow(struct python_walk *walk, uint32_t depth)
+static __attribute__((noinline)) void grow(struct python_walk *walk, uint32_t depth)
 {
     size_t old_bytes = walk->capacity != 0 ? FIRST_BYTES : 0;
     size_t bytes = FIRST_BYTES;
@@ -48,7 +48,9 @@ static __attribute__((noinline)) bool grow(struct python_walk *walk, uint32_t de
     uint32_t capacity;
 
     if (depth > CHAIN_MAX_DEPTH)
-        return false;
+        depth = CHAIN_MAX_DEPTH;
+    if (depth <= walk->capacity)
+        return;
     while (old_bytes != 0 && old_bytes / FRAME_BYTES < walk->capacity)
         old_bytes *= 2;
     while (bytes / FRAME_BYTES < depth)
@@ -56,7 +58,7 @@ static __attribute__((noinline)) bool grow(struct python_walk *walk, uint32_t de
     frames = sys_map_wiped(bytes);
     if (frames == NULL) {
         atomic_fetch_add_explicit(&walks_failed, 1, memory_order_relaxed);
-        return false;
+        return;
     }
     capacity = (uint32_t)(bytes / FRAME_BYTES);
     if (walk->depth != 0)
@@ -67,7 +69,6 @@ static __attribute__((noinline)) bool grow(struct python_walk *walk, uint32_t de
     walk->capacity = capacity;
     if (old != NULL)
         sys_unmap(old, old_bytes);
-    return true;
 }
 
 /*
@@ -79,7 +80,8 @@ CHAIN_INLINE bool cut(struct python_walk *walk, uintptr_t top,
                       const struct frame_layout *layout)
 {
     static const uint64_t mark = SPECIAL_TRUNCATED;
-    uint32_t depth = walk->capacity / 2;
+    uint32_t room = walk->capacity < CHAIN_MAX_DEPTH ? walk->capacity : CHAIN_MAX_DEPTH;
+    uint32_t depth = room / 2;
 
     if (depth == 0 && walk->is_truncated)
         return false;
@@ -116,7 +118,9 @@ CHAIN_INLINE bool update(struct python_walk *walk, uintptr_t state,
         chain_set_watermark(walk, state, layout);
         return false;
     }
-    if (depth > walk->capacity && !grow(walk, depth))
+    if (depth > walk->capacity)
+        grow(walk, depth);
+    if (depth > walk->capacity || depth > CHAIN_MAX_DEPTH)
         return cut(walk, top, announcer, ret_delta, layout);
     if (walk->is_truncated && match.kept == 0) {
         walk->is_truncated = false; /* the whole chain fits again */

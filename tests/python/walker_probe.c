@@ -19,7 +19,7 @@
 #define EXPORT __attribute__((visibility("default")))
 
 enum {
-    PROBE_BYTES = 12345671,
+    PROBE_BYTES = 12347, /* a size that nobody asks for */
     CHAIN_FRAMES = 1 << 19,
     BLOB_COUNT = 1 << 20,
     BLOB_STORE_BYTES = 1 << 30, /* of address space */
@@ -192,12 +192,13 @@ uint32_t probe_take(uint64_t *frames, uint32_t room)
     return depth;
 }
 
-/* Give the blob of a code id. Returns its bytes, 0 when it was not announced. */
+/* Give the blob of a code id, as much as there is room for. Returns its bytes, 0 when it was not announced. */
 uint32_t probe_blob(uint32_t id, uint8_t *bytes, uint32_t room)
 {
     if (id >= BLOB_COUNT || blobs[id].bytes == NULL)
         return 0;
-    memcpy(bytes, blobs[id].bytes, blobs[id].count_bytes < room ? blobs[id].count_bytes : room);
+    if (room != 0)
+        memcpy(bytes, blobs[id].bytes, blobs[id].count_bytes < room ? blobs[id].count_bytes : room);
     return blobs[id].count_bytes;
 }
 
