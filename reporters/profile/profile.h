@@ -7,7 +7,10 @@
  *
  * Heap is what counts as heap (docs/format.md section 4): blocks, anonymous and shared maps, brk.
  * Reserved, file and arena maps are counted apart. What a forked child inherited is not counted
- * again: its heap is what it allocated itself.
+ * again: its heap is what it allocated itself. What a process has not released is gone when it ends,
+ * and counts as a leak. A release by realloc, mremap or a fixed mmap takes place together with the
+ * next event of its thread, so that what is moved is counted once at every instant. A range that is
+ * unmapped or changed in part counts once for each part that is left; ranges are never temporary.
  */
 #ifndef PROFILE_PROFILE_H
 #define PROFILE_PROFILE_H
@@ -42,7 +45,7 @@ struct profile_sample {
     uint64_t time_ns;
     uint64_t heap_bytes;
     uint64_t heap_blocks;
-    uint64_t rss_bytes; /* all processes; 0 before the first sample */
+    uint64_t rss_bytes; /* all processes, the most in its bucket; 0 before the first sample */
 };
 
 #define PROFILE_NEVER UINT32_MAX
@@ -98,9 +101,9 @@ struct profile {
     struct profile_owner *threads;   /* capture.thread_count */
     uint64_t size_allocations[PROFILE_SIZE_CLASSES], size_bytes[PROFILE_SIZE_CLASSES];
     uint64_t lifetimes[PROFILE_LIFETIMES];
-    struct profile_sample *samples; /* one a bucket, in time order */
-    uint32_t sample_count;          /* at most PROFILE_BUCKETS */
-    uint32_t peak_sample;           /* the one that stands at the peak */
+    struct profile_sample *samples;     /* one a bucket, in time order */
+    uint32_t sample_count;              /* at most PROFILE_BUCKETS */
+    uint32_t peak_sample;               /* the one that stands at the peak */
     struct profile_interval *intervals; /* NULL unless asked for */
     uint64_t interval_count;
     uint64_t end_ns;

@@ -1,0 +1,227 @@
+/*
+ * Building the model: the events read once for all sums, and once more when intervals are wanted.
+ *
+ * Runs in the tools. A block belongs to the samples between its birth and its release, and which
+ * instant of a bucket its sample shows is known only when the bucket is over: hence the second
+ * reading, which gets the instants that the first one has found. Both count alike.
+ */
+#include "profile/profile.h"
+
+#include "base/memory.h"
+#include "capture/merge.h"
+#include "memtrack/protocol.h"
+#include "profile/ledger.h"
+#include "profile/replay.h"
+#include "profile/resident.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BATCH_EVENTS = 1024,
+    PROGRESS_EVENTS = 1 << 20,
+};
+
+/* How far both readings are. */
+struct building {
+    const struct capture *capture;
+    const struct profile_options *options;
+    uint64_t done, total, reported;
+};
+
+/*
+ * The last instant that the time axis has. When every process has ended that is the end of the last
+ * one: what the collector did afterwards is not the program's time.
+ */
+static uint64_t last_instant(const struct capture *capture)
+{
+    uint64_t ended_ns = 0;
+
+    for (uint32_t i = 0; i < capture->process_count; i++) {
+        const struct capture_process *process = &capture->processes[i];
+
+        if (process->is_tracked && process->ended_ns == 0)
+            return capture->ended_ns;
+        if (process->ended_ns > ended_ns)
+            ended_ns = process->ended_ns;
+    }
+    if (capture->tick_count > 0 && capture->ticks[capture->tick_count - 1].time_ns > ended_ns)
+        ended_ns = capture->ticks[capture->tick_count - 1].time_ns;
+    return ended_ns;
+}
+
+static bool goes_on(struct building *building, uint32_t count)
+{
+    building->done += count;
+    if (building->options->progress == NULL ||
+        building->done - building->reported < PROGRESS_EVENTS)
+        return true;
+    building->reported = building->done;
+    return building->options->progress(building->options->progress_user, building->done,
+                                       building->total);
+}
+
+/* Read all events into a ledger. Returns false when the user gave up. */
+static bool read_events(struct building *building, struct ledger *ledger,
+                        struct capture_damage *ret_damage)
+{
+    struct replay *replay = replay_open(building->capture, building->options, ledger);
+    struct capture_merge *merge = capture_merge_open(building->capture);
+    struct event *events = memory_allocate(BATCH_EVENTS, sizeof(*events));
+    bool is_done = true;
+    uint32_t count;
+
+    while (is_done && (count = capture_merge_next(merge, events, BATCH_EVENTS, ret_damage)) > 0) {
+        replay_events(replay, events, count);
+        is_done = goes_on(building, count);
+    }
+    if (is_done) {
+        replay_end(replay);
+        ledger_close(ledger);
+    }
+    free(events);
+    capture_merge_close(merge);
+    replay_close(replay);
+    return is_done;
+}
+
+static void take_rows(struct profile *profile, const struct row_table *rows)
+{
+    profile->row_count = rows->count;
+    profile->rows = memory_allocate(rows->count, sizeof(*profile->rows));
+    for (uint32_t i = 0; i < rows->count; i++) {
+        const struct row *row = &rows->rows[i];
+
+        profile->rows[i] = (struct profile_row){
+            .stack = row->stack,
+            .stream = row->stream + 1,
+            .costs = {[VIEW_PEAK] = {row->peak_bytes, row->peak_blocks},
+                      [VIEW_LEAKS] = rows->extras[i].leaks,
+                      [VIEW_ALLOCATED] = {row->allocated_bytes, row->allocations},
+                      [VIEW_TEMPORARY] = rows->extras[i].temporary},
+        };
+    }
+}
+
+static void take_owners(struct profile *profile, struct ledger *ledger)
+{
+    const struct capture *capture = ledger->capture;
+
+    for (uint32_t i = 0; i < capture->thread_count; i++)
+        ledger->threads[i].peak_bytes = ledger->thread_holdings[i].peak_bytes;
+    for (uint32_t i = 0; i < capture->process_count; i++)
+        ledger->processes[i].peak_bytes = ledger->process_holdings[i].peak_bytes;
+    profile->threads = ledger->threads;
+    profile->processes = ledger->processes;
+    ledger->threads = ledger->processes = NULL;
+    profile->allocators = memory_allocate(ALLOCATOR_COUNT, sizeof(*profile->allocators));
+    for (unsigned i = 0; i < ALLOCATOR_COUNT; i++) {
+        struct profile_allocator allocator = ledger->allocators[i];
+
+        if (allocator.allocations == 0)
+            continue;
+        allocator.allocator = (uint8_t)i;
+        allocator.peak_bytes = ledger->allocator_holdings[i].peak_bytes;
+        profile->allocators[profile->allocator_count++] = allocator;
+    }
+}
+
+/* The samples; one of them stands at the peak, since a bucket's sample is its highest instant. */
+static void take_timeline(struct profile *profile, struct timeline *timeline)
+{
+    profile->samples = timeline->samples;
+    profile->sample_count = timeline->bucket_count;
+    profile->end_ns = timeline->end_ns;
+    timeline->samples = NULL;
+    for (uint32_t i = 0; i < profile->sample_count; i++)
+        if (profile->samples[i].heap_bytes > profile->samples[profile->peak_sample].heap_bytes)
+            profile->peak_sample = i;
+}
+
+/* Events that were lost: said in the stream's own count, or by the process that could say no more. */
+static uint64_t count_lost(const struct capture *capture, const struct profile_options *options)
+{
+    uint64_t lost = 0;
+
+    for (uint32_t i = 0; i < capture->thread_count; i++)
+        if (replay_is_selected(capture, options, i))
+            lost += capture->threads[i].lost;
+    for (uint32_t i = 0; i < capture->process_count; i++)
+        if (options->tid == 0 && (options->process_number == 0 ||
+                                  capture->processes[i].number == options->process_number))
+            lost += capture->processes[i].counters[COUNTER_LOST];
+    return lost;
+}
+
+/* Everything but the intervals. */
+static void take_ledger(struct profile *profile, struct ledger *ledger,
+                        const struct profile_options *options)
+{
+    profile->totals = ledger->totals;
+    profile->totals.reserved_peak_bytes = ledger->reserved.peak_bytes;
+    profile->totals.mapped_file_peak_bytes = ledger->mapped_file.peak_bytes;
+    profile->totals.lost_events = count_lost(ledger->capture, options);
+    resident_fill(ledger->capture, options->process_number, &ledger->timeline, ledger->processes,
+                  &profile->totals.peak_rss_bytes);
+    take_rows(profile, &ledger->rows);
+    take_owners(profile, ledger);
+    take_timeline(profile, &ledger->timeline);
+    memcpy(profile->size_allocations, ledger->size_allocations, sizeof(ledger->size_allocations));
+    memcpy(profile->size_bytes, ledger->size_bytes, sizeof(ledger->size_bytes));
+    memcpy(profile->lifetimes, ledger->lifetimes, sizeof(ledger->lifetimes));
+}
+
+/* Read the events again, now that the samples' instants are known. */
+static bool read_intervals(struct building *building, const uint64_t *instants,
+                           struct profile *profile)
+{
+    struct ledger *ledger = memory_allocate(1, sizeof(*ledger));
+    struct capture_damage damage = {0}; /* the same again */
+    bool is_done;
+
+    ledger_init(ledger, building->capture, profile->end_ns, instants);
+    is_done = read_events(building, ledger, &damage);
+    if (is_done)
+        profile->intervals = intervals_take(&ledger->intervals, &profile->interval_count);
+    ledger_finish(ledger);
+    free(ledger);
+    return is_done;
+}
+
+struct profile *profile_build(const struct capture *capture, const struct profile_options *options)
+{
+    struct building building = {capture, options, 0, capture->event_record_count, 0};
+    struct profile *profile = memory_allocate(1, sizeof(*profile));
+    struct ledger *ledger = memory_allocate(1, sizeof(*ledger));
+    bool is_done;
+
+    if (options->has_intervals)
+        building.total *= 2;
+    profile->capture = capture;
+    ledger_init(ledger, capture, last_instant(capture), NULL);
+    is_done = read_events(&building, ledger, &profile->damage);
+    if (is_done) {
+        take_ledger(profile, ledger, options);
+        if (options->has_intervals)
+            is_done = read_intervals(&building, ledger->timeline.instants, profile);
+    }
+    ledger_finish(ledger);
+    free(ledger);
+    if (is_done)
+        return profile;
+    profile_destroy(profile);
+    return NULL;
+}
+
+void profile_destroy(struct profile *profile)
+{
+    if (profile == NULL)
+        return;
+    free(profile->rows);
+    free(profile->allocators);
+    free(profile->processes);
+    free(profile->threads);
+    free(profile->samples);
+    free(profile->intervals);
+    free(profile);
+}

@@ -1,0 +1,419 @@
+/*
+ * Events in their order, told to blocks and ranges. Runs in the tools.
+ *
+ * A release by realloc, mremap or a fixed mmap waits until its thread's next event: UNDO drops it,
+ * anything else makes it take place just before. A forked child gets a copy of its parent's blocks
+ * as they were after the parent's events below the child's first segment. A process's blocks go
+ * when it ends. What holds: no event is told before what is earlier in time has been done.
+ */
+#include "profile/replay.h"
+
+#include "base/memory.h"
+#include "capture/load.h"
+#include "memtrack/format.h"
+#include "memtrack/protocol.h"
+#include "profile/replay_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PREFETCH_AHEAD = 8, /* events; far enough for a cache miss to be over */
+    KEY_DOMAIN_SHIFT = 57,
+};
+
+static const uint32_t none = UINT32_MAX; /* of indexes */
+
+bool replay_is_selected(const struct capture *capture, const struct profile_options *options,
+                        uint32_t stream)
+{
+    const struct capture_thread *thread = &capture->threads[stream];
+
+    if (options->process_number != 0 &&
+        capture->processes[thread->process_index].number != options->process_number)
+        return false;
+    return options->tid == 0 || thread->tid == options->tid;
+}
+
+struct undo *replay_history(struct replay_stream *stream)
+{
+    struct undo oldest;
+
+    if (stream->undos == NULL)
+        stream->undos = memory_allocate(UNDO_DEPTH, sizeof(*stream->undos));
+    oldest = stream->undos[UNDO_DEPTH - 1];
+    memmove(stream->undos + 1, stream->undos, (UNDO_DEPTH - 1) * sizeof(*stream->undos));
+    stream->undos[0] = (struct undo){
+        .is_used = true, .ranges = oldest.ranges, .range_capacity = oldest.range_capacity};
+    return &stream->undos[0];
+}
+
+void replay_wait(struct replay *replay, uint32_t stream, struct pending pending)
+{
+    struct replay_process *process = &replay->processes[replay->streams[stream].process];
+
+    replay->streams[stream].pending = pending;
+    process->pending = memory_grow(process->pending, &process->pending_capacity,
+                                   process->pending_count + 1, sizeof(*process->pending));
+    process->pending[process->pending_count++] = stream;
+}
+
+/* A thread's release waits no longer. */
+static struct pending stop_waiting(struct replay *replay, uint32_t stream)
+{
+    struct replay_process *process = &replay->processes[replay->streams[stream].process];
+    struct pending pending = replay->streams[stream].pending;
+    size_t at = 0;
+
+    while (process->pending[at] != stream)
+        at++;
+    process->pending_count--;
+    memmove(process->pending + at, process->pending + at + 1,
+            (process->pending_count - at) * sizeof(*process->pending));
+    replay->streams[stream].pending.is_set = false;
+    return pending;
+}
+
+/* A thread's release takes place. */
+static void settle(struct replay *replay, uint32_t stream)
+{
+    struct pending pending = stop_waiting(replay, stream);
+
+    if (pending.is_range)
+        replay_release_range(replay, stream, pending.key, pending.bytes);
+    else
+        replay_release_block(replay, stream, pending.key);
+}
+
+void replay_settle_block(struct replay *replay, uint32_t stream, uint64_t key)
+{
+    const struct replay_process *process = &replay->processes[replay->streams[stream].process];
+
+    for (size_t i = 0; i < process->pending_count; i++) {
+        const struct pending *pending = &replay->streams[process->pending[i]].pending;
+
+        if (!pending->is_range && pending->key == key) {
+            settle(replay, process->pending[i]);
+            return; /* only one can wait for a block: the next one would have settled it */
+        }
+    }
+}
+
+void replay_settle_range(struct replay *replay, uint32_t stream, uint64_t address, uint64_t bytes)
+{
+    const struct replay_process *process = &replay->processes[replay->streams[stream].process];
+    size_t i = 0;
+
+    while (i < process->pending_count) {
+        const struct pending *pending = &replay->streams[process->pending[i]].pending;
+
+        /* Overlap, said without sums that could wrap around. */
+        if (pending->is_range &&
+            (pending->key >= address ? pending->key - address < bytes
+                                     : address - pending->key < pending->bytes))
+            settle(replay, process->pending[i]);
+        else
+            i++;
+    }
+}
+
+static void undo_release(struct replay *replay, const struct event *event)
+{
+    struct replay_stream *stream = &replay->streams[event->stream];
+    bool is_range = event->domain == DOMAIN_MAP;
+    uint64_t key = is_range
+                       ? event->address
+                       : LIVE_KEY | (uint64_t)event->domain << KEY_DOMAIN_SHIFT | event->address;
+    uint32_t wrong = 1;
+
+    if (stream->pending.is_set) {
+        if (stream->pending.is_range == is_range && stream->pending.key == key) {
+            stop_waiting(replay, event->stream);
+            return;
+        }
+        settle(replay, event->stream);
+    }
+    for (unsigned i = 0; i < UNDO_DEPTH && stream->undos != NULL; i++) {
+        struct undo *undo = &stream->undos[i];
+
+        if (!undo->is_used || undo->is_range != is_range || undo->key != key)
+            continue;
+        wrong = is_range ? replay_restore_range(replay, event->stream, undo)
+                         : !replay_restore_block(replay, event->stream, undo);
+        undo->is_used = false;
+        break;
+    }
+    if (stream->is_selected)
+        replay->ledger->totals.order_violations += wrong;
+}
+
+/* Give a child what its parent has now. */
+static void copy_parent(struct replay *replay, uint32_t child_index, uint32_t parent_index)
+{
+    struct replay_process *child = &replay->processes[child_index];
+    const struct replay_process *parent = &replay->processes[parent_index];
+
+    child->needs_copy = false;
+    key_set_reserve(&child->inherited, parent->blocks.count + parent->inherited.count);
+    for (size_t i = 0; i < parent->blocks.slot_count; i++)
+        if (parent->blocks.slots[i].key != 0)
+            key_set_add(&child->inherited, parent->blocks.slots[i].key);
+    for (size_t i = 0; i < parent->inherited.slot_count; i++)
+        if (parent->inherited.slots[i] != 0)
+            key_set_add(&child->inherited, parent->inherited.slots[i]);
+    replay_copy_ranges(child, parent);
+}
+
+/* Give a child its blocks, unless it has them: first its parent, which may be without events. */
+static void inherit(struct replay *replay, uint32_t child)
+{
+    while (replay->processes[child].needs_copy) {
+        uint32_t oldest = child;
+        uint32_t parent = capture_fork_parent(replay->capture, oldest);
+
+        while (replay->processes[parent].needs_copy) {
+            oldest = parent;
+            parent = capture_fork_parent(replay->capture, oldest);
+        }
+        copy_parent(replay, oldest, parent);
+    }
+}
+
+/* Give their blocks to the children of a process whose first segment is not beyond this one. */
+static void fork_children(struct replay *replay, uint32_t parent_index, uint64_t segment)
+{
+    struct replay_process *parent = &replay->processes[parent_index];
+
+    while (parent->first_child != none &&
+           replay->capture->processes[parent->first_child].first_segment <= segment) {
+        uint32_t child = parent->first_child;
+
+        parent->first_child = replay->processes[child].next_child;
+        /* One that records nothing and forks nobody needs none. */
+        if (replay->processes[child].has_events || replay->processes[child].first_child != none)
+            inherit(replay, child);
+    }
+    parent->fork_segment = parent->first_child != none
+                               ? replay->capture->processes[parent->first_child].first_segment
+                               : UINT64_MAX;
+}
+
+/* An event of a segment in which there may be something to do first. */
+static void enter_segment(struct replay *replay, const struct event *event)
+{
+    struct replay_process *process = &replay->processes[event->process_index];
+
+    if (!process->has_begun)
+        inherit(replay, event->process_index);
+    process->has_begun = true;
+    fork_children(replay, event->process_index, event->segment);
+}
+
+/* What is live in a process has never been released; when the process has ended it goes. */
+static void leak_all(struct replay *replay, uint32_t process_index, bool has_ended)
+{
+    struct replay_process *process = &replay->processes[process_index];
+
+    while (process->pending_count > 0)
+        settle(replay, process->pending[0]);
+    for (size_t i = 0; i < process->blocks.slot_count; i++) {
+        const struct live_block *live = &process->blocks.slots[i];
+
+        if (live->key == 0)
+            continue;
+        ledger_count_leak(replay->ledger, &live->block);
+        if (has_ended)
+            ledger_drop(replay->ledger, &live->block);
+        else
+            ledger_outlive(replay->ledger, &live->block);
+    }
+    replay_leak_ranges(replay, process, has_ended);
+    live_blocks_finish(&process->blocks);
+    ranges_finish(&process->ranges);
+    key_set_finish(&process->inherited);
+}
+
+/* The ends of processes before an instant. */
+static void end_processes(struct replay *replay, uint64_t time_ns)
+{
+    while (replay->next_end < replay->end_count) {
+        uint32_t index = replay->ends[replay->next_end];
+        uint64_t ended_ns = replay->capture->processes[index].ended_ns;
+
+        if (ended_ns >= time_ns)
+            return;
+        replay->next_end++;
+        ledger_advance(replay->ledger, ended_ns, replay->ledger->tick);
+        fork_children(replay, index, UINT64_MAX);
+        leak_all(replay, index, true);
+    }
+}
+
+/* Index + 1 of the last tick in the capture's table that is not beyond this one; 0: none. */
+static uint32_t tick_position(const struct capture *capture, uint32_t tick)
+{
+    uint32_t low = 0, high = capture->tick_count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (capture->ticks[middle].tick <= tick)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void enter_tick(struct replay *replay, uint32_t tick)
+{
+    uint32_t position = tick_position(replay->capture, tick);
+    uint64_t time_ns = position > 0 ? replay->capture->ticks[position - 1].time_ns : 0;
+
+    replay->tick = tick;
+    replay->has_tick = true;
+    end_processes(replay, time_ns);
+    ledger_advance(replay->ledger, time_ns, position);
+}
+
+static void replay_event(struct replay *replay, const struct event *event)
+{
+    struct replay_stream *stream = &replay->streams[event->stream];
+
+    if (event->tick != replay->tick || !replay->has_tick)
+        enter_tick(replay, event->tick);
+    if (event->segment >= replay->processes[event->process_index].fork_segment)
+        enter_segment(replay, event);
+    if (stream->pending.is_set && event->op != EVENT_UNDO && event->op != EVENT_NOTE &&
+        event->op != EVENT_FAIL)
+        settle(replay, event->stream);
+    switch (event->op) {
+    case EVENT_ALLOC:
+        replay_alloc(replay, event);
+        break;
+    case EVENT_FREE:
+        replay_free(replay, event);
+        break;
+    case EVENT_MAP:
+        replay_map(replay, event);
+        break;
+    case EVENT_UNMAP:
+        replay_unmap(replay, event);
+        break;
+    case EVENT_PROTECT:
+        replay_protect(replay, event);
+        break;
+    case EVENT_UNDO:
+        undo_release(replay, event);
+        break;
+    case EVENT_FAIL:
+        replay->ledger->totals.failed_allocations += stream->is_selected;
+        break;
+    default: /* notes: lost events are in the threads' own counts */
+        break;
+    }
+}
+
+void replay_events(struct replay *replay, const struct event *events, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (i + PREFETCH_AHEAD < count) {
+            const struct event *ahead = &events[i + PREFETCH_AHEAD];
+
+            live_blocks_prefetch(&replay->processes[ahead->process_index].blocks,
+                                 LIVE_KEY | (uint64_t)ahead->domain << KEY_DOMAIN_SHIFT |
+                                     ahead->address);
+        }
+        replay_event(replay, &events[i]);
+    }
+}
+
+void replay_end(struct replay *replay)
+{
+    end_processes(replay, replay->ledger->timeline.end_ns);
+    for (uint32_t i = 0; i < replay->capture->process_count; i++)
+        leak_all(replay, i, false);
+}
+
+/* By the time of their end, then by index. */
+static void list_ends(struct replay *replay)
+{
+    const struct capture_process *processes = replay->capture->processes;
+
+    replay->ends = memory_allocate(replay->capture->process_count, sizeof(*replay->ends));
+    for (uint32_t i = 0; i < replay->capture->process_count; i++) {
+        uint32_t at = replay->end_count;
+
+        if (processes[i].ended_ns == 0)
+            continue;
+        /* They end nearly in the order in which they began. */
+        for (; at > 0 && processes[replay->ends[at - 1]].ended_ns > processes[i].ended_ns; at--)
+            replay->ends[at] = replay->ends[at - 1];
+        replay->ends[at] = i;
+        replay->end_count++;
+    }
+}
+
+/* Each forked child into its parent's list, by first segment, then index. */
+static void list_children(struct replay *replay)
+{
+    const struct capture *capture = replay->capture;
+
+    for (uint32_t i = capture->process_count; i-- > 0;) {
+        uint32_t parent = capture_fork_parent(capture, i), *link;
+
+        if (parent == none)
+            continue;
+        replay->processes[i].needs_copy = true;
+        link = &replay->processes[parent].first_child;
+        while (*link != none &&
+               capture->processes[*link].first_segment < capture->processes[i].first_segment)
+            link = &replay->processes[*link].next_child;
+        replay->processes[i].next_child = *link;
+        *link = i;
+    }
+}
+
+struct replay *replay_open(const struct capture *capture, const struct profile_options *options,
+                           struct ledger *ledger)
+{
+    struct replay *replay = memory_allocate(1, sizeof(*replay));
+
+    replay->capture = capture;
+    replay->options = options;
+    replay->ledger = ledger;
+    replay->streams = memory_allocate(capture->thread_count, sizeof(*replay->streams));
+    replay->processes = memory_allocate(capture->process_count, sizeof(*replay->processes));
+    for (uint32_t i = 0; i < capture->thread_count; i++)
+        replay->streams[i] =
+            (struct replay_stream){.process = capture->threads[i].process_index,
+                                   .is_selected = replay_is_selected(capture, options, i)};
+    for (uint32_t i = 0; i < capture->process_count; i++)
+        replay->processes[i].first_child = replay->processes[i].next_child = none;
+    for (uint32_t i = 0; i < capture->section_count; i++)
+        replay->processes[replay->streams[capture->sections[i].stream].process].has_events = true;
+    list_children(replay);
+    list_ends(replay);
+    return replay;
+}
+
+void replay_close(struct replay *replay)
+{
+    if (replay == NULL)
+        return;
+    for (uint32_t i = 0; i < replay->capture->thread_count; i++) {
+        for (unsigned k = 0; k < UNDO_DEPTH && replay->streams[i].undos != NULL; k++)
+            free(replay->streams[i].undos[k].ranges);
+        free(replay->streams[i].undos);
+    }
+    for (uint32_t i = 0; i < replay->capture->process_count; i++) {
+        live_blocks_finish(&replay->processes[i].blocks);
+        ranges_finish(&replay->processes[i].ranges);
+        key_set_finish(&replay->processes[i].inherited);
+        free(replay->processes[i].pending);
+    }
+    free(replay->streams);
+    free(replay->processes);
+    free(replay->ends);
+    free(replay);
+}

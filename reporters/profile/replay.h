@@ -1,0 +1,36 @@
+/*
+ * The events of a capture, told to the ledger as what they mean.
+ *
+ * It knows what is live in each process: blocks by address, ranges, what a forked child began with.
+ * It pairs a release with what follows it in its thread: the result of a realloc, or UNDO.
+ */
+#ifndef PROFILE_REPLAY_H
+#define PROFILE_REPLAY_H
+
+#include "capture/merge.h"
+#include "profile/ledger.h"
+#include "profile/profile.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct replay;
+
+/* ledger: stays the caller's and must outlive it. Context: tool. */
+struct replay *replay_open(const struct capture *capture, const struct profile_options *options,
+                           struct ledger *ledger);
+
+/* Tell the next events. Context: tool. */
+void replay_events(struct replay *replay, const struct event *events, uint32_t count);
+
+/* There are no more: what is live now was never released. Context: tool. */
+void replay_end(struct replay *replay);
+
+/* Give it back; NULL is allowed. Context: tool. */
+void replay_close(struct replay *replay);
+
+/* Is a thread one of those that were asked for? stream: index in capture.threads. Context: tool. */
+bool replay_is_selected(const struct capture *capture, const struct profile_options *options,
+                        uint32_t stream);
+
+#endif

@@ -1,0 +1,144 @@
+/*
+ * Blocks: ALLOC, FREE, and the release of a block taken back. Runs in the tools.
+ */
+#include "memtrack/protocol.h"
+#include "profile/replay_state.h"
+
+enum {
+    KEY_DOMAIN_SHIFT = 57,
+    PYTHON_REALLOC = 2, /* of the four entries of each Python domain */
+    PYTHON_ENTRIES = 4,
+    PYTHON_DOMAINS = 3,
+};
+
+bool replay_is_heap_domain(uint8_t domain)
+{
+    return domain <= DOMAIN_MAP;
+}
+
+static uint64_t key_of(const struct event *event)
+{
+    return LIVE_KEY | (uint64_t)event->domain << KEY_DOMAIN_SHIFT | event->address;
+}
+
+/* Is a release by this entry followed by its result? */
+static bool is_realloc(uint8_t allocator)
+{
+    if (allocator == ALLOCATOR_REALLOC || allocator == ALLOCATOR_REALLOCARRAY)
+        return true;
+    return allocator >= ALLOCATOR_PYMALLOC &&
+           allocator < ALLOCATOR_PYMALLOC + PYTHON_ENTRIES * PYTHON_DOMAINS &&
+           (allocator - ALLOCATOR_PYMALLOC) % PYTHON_ENTRIES == PYTHON_REALLOC;
+}
+
+void replay_alloc(struct replay *replay, const struct event *event)
+{
+    struct replay_stream *stream = &replay->streams[event->stream];
+    struct replay_process *process = &replay->processes[event->process_index];
+    struct ledger *ledger = replay->ledger;
+    uint64_t key = key_of(event);
+    struct live_block *live;
+    bool is_new;
+
+    if (!replay_is_heap_domain(event->domain))
+        return;
+    if (process->pending_count > 0)
+        replay_settle_block(replay, event->stream, key);
+    live = live_blocks_put(&process->blocks, key, &is_new);
+    if (!is_new)
+        ledger_drop(ledger, &live->block);
+    if (!is_new || (process->inherited.count > 0 && key_set_remove(&process->inherited, key)))
+        ledger->totals.order_violations += stream->is_selected;
+    stream->ordinal++;
+    live->block = (struct block){
+        .bytes = event->bytes,
+        .row = ROW_NONE,
+        .tick = ledger->tick,
+        .ordinal = stream->ordinal,
+    };
+    if (!stream->is_selected)
+        return;
+    live->block.row = row_table_get(&ledger->rows, event->stack, event->stream,
+                                    replay->capture->stacks[event->stack].allocator);
+    ledger_count_allocation(ledger, &live->block);
+    ledger_hold(ledger, &live->block);
+}
+
+/* Released by the thread that allocated it, with few enough other allocations in between? */
+static bool is_temporary(const struct replay *replay, const struct block *block, uint32_t stream)
+{
+    uint32_t between;
+
+    if (block->row == ROW_NONE || replay->ledger->rows.rows[block->row].stream != stream)
+        return false;
+    /* Exact up to 2^32 allocations in between. */
+    between = replay->streams[stream].ordinal - block->ordinal;
+    return between <= replay->options->temporary_threshold;
+}
+
+static struct release take_block(struct replay *replay, struct replay_process *process,
+                                 struct live_block *live, uint32_t stream)
+{
+    struct release release = {.block = live->block, .stream = stream};
+
+    release.is_temporary = is_temporary(replay, &release.block, stream);
+    live_blocks_remove(&process->blocks, live);
+    ledger_drop(replay->ledger, &release.block);
+    ledger_count_release(replay->ledger, &release);
+    return release;
+}
+
+void replay_release_block(struct replay *replay, uint32_t stream, uint64_t key)
+{
+    struct replay_process *process = &replay->processes[replay->streams[stream].process];
+    struct live_block *live = live_blocks_find(&process->blocks, key);
+    struct undo *undo = replay_history(&replay->streams[stream]);
+
+    undo->key = key;
+    if (live != NULL)
+        undo->release = take_block(replay, process, live, stream);
+    else
+        undo->was_inherited = key_set_remove(&process->inherited, key);
+}
+
+bool replay_restore_block(struct replay *replay, uint32_t stream, const struct undo *undo)
+{
+    struct replay_process *process = &replay->processes[replay->streams[stream].process];
+    struct live_block *live;
+    bool is_new;
+
+    if (live_blocks_find(&process->blocks, undo->key) != NULL)
+        return false;
+    if (undo->was_inherited) {
+        key_set_add(&process->inherited, undo->key);
+        return true;
+    }
+    ledger_uncount_release(replay->ledger, &undo->release);
+    live = live_blocks_put(&process->blocks, undo->key, &is_new);
+    live->block = undo->release.block;
+    ledger_hold(replay->ledger, &live->block);
+    return true;
+}
+
+void replay_free(struct replay *replay, const struct event *event)
+{
+    struct replay_process *process = &replay->processes[event->process_index];
+    uint64_t key = key_of(event);
+    struct live_block *live;
+
+    if (!replay_is_heap_domain(event->domain))
+        return;
+    if (process->pending_count > 0)
+        replay_settle_block(replay, event->stream, key);
+    live = live_blocks_find(&process->blocks, key);
+    if (live == NULL && !key_set_has(&process->inherited, key)) {
+        replay->ledger->totals.unknown_frees += replay->streams[event->stream].is_selected;
+        return;
+    }
+    if (is_realloc(event->allocator))
+        replay_wait(replay, event->stream, (struct pending){.is_set = true, .key = key});
+    else if (live != NULL)
+        take_block(replay, process, live, event->stream);
+    else
+        key_set_remove(&process->inherited, key);
+}

@@ -1,0 +1,125 @@
+/*
+ * Inside the folder: what replay.c, its blocks and its ranges share.
+ */
+#ifndef PROFILE_REPLAY_STATE_H
+#define PROFILE_REPLAY_STATE_H
+
+#include "capture/merge.h"
+#include "profile/key_set.h"
+#include "profile/ledger.h"
+#include "profile/live_blocks.h"
+#include "profile/ranges.h"
+#include "profile/replay.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    UNDO_DEPTH = 4, /* releases of a thread that can still be taken back */
+};
+
+/* A range or its part, as it was when it was released. */
+struct range_release {
+    struct range range;
+    struct release release;
+};
+
+/* A release that was applied and may be taken back. */
+struct undo {
+    bool is_used, is_range;
+    bool was_inherited; /* a block of the parent's */
+    uint64_t key;       /* of the block, or the range's address */
+    struct release release;
+    struct range_release *ranges;
+    size_t range_count, range_capacity;
+};
+
+/*
+ * A release that waits for what follows it in its thread: it takes place together with the result,
+ * so that what a realloc moves is counted once at every instant.
+ */
+struct pending {
+    bool is_set, is_range;
+    uint64_t key, bytes; /* of the block; the range's address and length */
+};
+
+struct replay_stream {
+    uint32_t ordinal; /* blocks allocated, modulo 2^32 */
+    uint32_t process;
+    bool is_selected;
+    struct pending pending;
+    struct undo *undos; /* UNDO_DEPTH, newest first; NULL: none yet */
+};
+
+struct replay_process {
+    struct live_blocks blocks;
+    struct ranges ranges;
+    struct key_set inherited;
+    uint32_t *pending; /* streams that have one */
+    size_t pending_count, pending_capacity;
+    uint64_t fork_segment; /* from this segment on somebody has to be asked: 0 before the first
+                              event, then the next child's first segment */
+    uint32_t first_child;  /* forked, not yet given its blocks, by first segment; or UINT32_MAX */
+    uint32_t next_child;   /* of the same parent */
+    bool has_events, has_begun;
+    bool needs_copy; /* forked, and has not got its parent's blocks */
+};
+
+struct replay {
+    const struct capture *capture;
+    const struct profile_options *options;
+    struct ledger *ledger;
+    struct replay_stream *streams;
+    struct replay_process *processes;
+    uint32_t *ends; /* processes that ended, by time */
+    uint32_t end_count, next_end;
+    uint32_t tick; /* of the last event */
+    bool has_tick;
+};
+
+/* What may still be done about a release: a place for it in its thread's history. */
+struct undo *replay_history(struct replay_stream *stream);
+
+/* ALLOC and FREE. Context: tool. */
+void replay_alloc(struct replay *replay, const struct event *event);
+void replay_free(struct replay *replay, const struct event *event);
+
+/* Take a block away because its release took place. Context: tool. */
+void replay_release_block(struct replay *replay, uint32_t stream, uint64_t key);
+
+/* Take back a block's release. Returns false when its place is taken. Context: tool. */
+bool replay_restore_block(struct replay *replay, uint32_t stream, const struct undo *undo);
+
+/* MAP, UNMAP and PROTECT. Context: tool. */
+void replay_map(struct replay *replay, const struct event *event);
+void replay_unmap(struct replay *replay, const struct event *event);
+void replay_protect(struct replay *replay, const struct event *event);
+
+/* Take ranges away because their release took place. Context: tool. */
+void replay_release_range(struct replay *replay, uint32_t stream, uint64_t address, uint64_t bytes);
+
+/* Take back a range's release. Returns how many of its parts have their places taken. */
+uint32_t replay_restore_range(struct replay *replay, uint32_t stream, const struct undo *undo);
+
+/* All ranges of a process go, or stay to the end. Context: tool. */
+void replay_leak_ranges(struct replay *replay, struct replay_process *process, bool has_ended);
+
+/* Give a child the ranges of its parent. Context: tool. */
+void replay_copy_ranges(struct replay_process *child, const struct replay_process *parent);
+
+/* Let a release wait for what follows it. Context: tool. */
+void replay_wait(struct replay *replay, uint32_t stream, struct pending pending);
+
+/*
+ * The releases of other threads that wait, and touch what an event touches, take place now: the
+ * event could not be there otherwise. Context: tool.
+ */
+void replay_settle_block(struct replay *replay, uint32_t stream, uint64_t key);
+void replay_settle_range(struct replay *replay, uint32_t stream, uint64_t address, uint64_t bytes);
+
+/* Does what an allocation made count as heap, and for whom? Context: tool. */
+bool replay_is_heap_domain(uint8_t domain);
+bool replay_is_heap_class(uint8_t map_class);
+
+#endif

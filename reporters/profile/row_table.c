@@ -1,0 +1,86 @@
+/*
+ * Rows and their index. Runs in the tools, once for each allocation.
+ *
+ * What holds: the index is at most half full, and between the slot where a pair belongs and the slot
+ * where it is no slot is empty.
+ */
+#include "profile/row_table.h"
+
+#include "base/hash_index.h"
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    FIRST_SLOT_COUNT = 1 << 10,
+    FIRST_ROW_COUNT = 256,
+};
+
+static uint32_t *search(const struct row_table *rows, uint32_t stack, uint32_t stream)
+{
+    size_t mask = rows->slot_count - 1;
+    size_t at = hash_index_mix(stack, stream) & mask;
+
+    for (;; at = (at + 1) & mask) {
+        const struct row *row;
+
+        if (rows->slots[at] == 0)
+            return &rows->slots[at];
+        row = &rows->rows[rows->slots[at] - 1];
+        if (row->stack == stack && row->stream == stream)
+            return &rows->slots[at];
+    }
+}
+
+static void grow_index(struct row_table *rows)
+{
+    free(rows->slots);
+    rows->slot_count = rows->slot_count == 0 ? FIRST_SLOT_COUNT : rows->slot_count * 2;
+    rows->slots = memory_allocate(rows->slot_count, sizeof(*rows->slots));
+    for (uint32_t i = 0; i < rows->count; i++)
+        *search(rows, rows->rows[i].stack, rows->rows[i].stream) = i + 1;
+}
+
+/* Allocated with a row to spare, so that they can begin on a cache line. */
+static void grow_rows(struct row_table *rows)
+{
+    uint32_t capacity = rows->capacity == 0 ? FIRST_ROW_COUNT : rows->capacity * 2;
+    size_t extra_capacity = rows->capacity;
+    uint8_t *memory = memory_allocate((size_t)capacity + 1, sizeof(*rows->rows));
+    struct row *larger = (struct row *)(memory + -(uintptr_t)memory % sizeof(*rows->rows));
+
+    if (rows->count > 0)
+        memcpy(larger, rows->rows, rows->count * sizeof(*larger));
+    free(rows->rows_memory);
+    rows->rows_memory = memory;
+    rows->rows = larger;
+    rows->extras = memory_grow(rows->extras, &extra_capacity, capacity, sizeof(*rows->extras));
+    rows->capacity = capacity;
+}
+
+uint32_t row_table_get(struct row_table *rows, uint32_t stack, uint32_t stream, uint8_t allocator)
+{
+    uint32_t *slot;
+
+    if (rows->count >= rows->slot_count / 2)
+        grow_index(rows);
+    slot = search(rows, stack, stream);
+    if (*slot != 0)
+        return *slot - 1;
+    if (rows->count == rows->capacity)
+        grow_rows(rows);
+    rows->rows[rows->count] =
+        (struct row){.stack = stack, .stream = stream, .allocator = allocator};
+    rows->extras[rows->count] = (struct row_extra){0};
+    *slot = ++rows->count;
+    return rows->count - 1;
+}
+
+void row_table_finish(struct row_table *rows)
+{
+    free(rows->rows_memory);
+    free(rows->extras);
+    free(rows->slots);
+    *rows = (struct row_table){0};
+}

@@ -1,0 +1,633 @@
+"""What a capture means: its events in their order, and the sums that reports show.
+
+Written for being obviously right: dictionaries and whole copies, no cleverness. The rules are those
+of docs/format.md section 3 and reporters/profile/profile.h.
+"""
+
+import bisect
+import struct
+from collections import Counter, defaultdict, namedtuple
+
+import capture_format as fmt
+
+Event = namedtuple("Event", "op domain address bytes stack allocator map_class note life process "
+                            "stream segment tick")
+HEAP_CLASSES = {0, 4, 5}
+RESERVED, FILES = 1, {2, 3}
+FORK = 1
+REALLOCS = {3, 4, 34, 38, 42}
+MMAP, MREMAP = 16, 17
+MAPS = 4
+BUCKETS = 2048
+NEVER = fmt.U32
+UNDO_DEPTH = 4
+LIFETIME_LIMITS = [10**6, 10**7, 10**8, 10**9]
+
+
+def decode_run_events(capture, part):
+    """The records of a section as runs: [(segment, tick, [event, ...]), ...]."""
+    runs, wide = [], 0
+    for w0, w1 in struct.iter_unpack("<QQ", part.payload):
+        op, domain, address = w0 >> 60, w0 >> 57 & 7, w0 & fmt.ADDRESS_MASK
+        if op == fmt.SYNC:
+            runs.append((address, w1 & fmt.U32, []))
+            continue
+        if op == fmt.WIDE:
+            wide = (w1 & fmt.U32) << 32
+            continue
+        low, high = w1 & fmt.U32, w1 >> 32
+        fields = dict.fromkeys(Event._fields, 0)
+        fields.update(op=op, domain=domain, address=address, process=part.process,
+                      stream=part.stream, segment=runs[-1][0], bytes=wide | low)
+        wide = 0
+        if op in (fmt.ALLOC, fmt.MAP, fmt.FAIL):
+            fields.update(stack=high)
+        elif op == fmt.FREE:
+            fields.update(allocator=low & 255, bytes=0)
+        elif op in (fmt.UNMAP, fmt.UNDO):
+            fields.update(allocator=high & 255)
+        elif op == fmt.PROTECT:
+            fields.update(map_class=high & 255)
+        elif op == fmt.NOTE:
+            if (w0 & 0xFFFF) not in (fmt.NOTE_LOST, fmt.NOTE_LIFE, fmt.NOTE_CLOCK):
+                continue
+            fields.update(note=w0 & 0xFFFF, life=w0 >> 16 & 0xFFFF if w0 & 0xFFFF == 2 else 0,
+                          domain=0, address=0, bytes=w1)
+        runs[-1][2].append(Event(**fields))
+    return runs
+
+
+def fork_parent(capture, number):
+    process = capture.processes[number]
+    parent = process.get("parent", 0)
+    if process.get("how") == FORK and parent in capture.processes and parent < number:
+        return parent
+    return None
+
+
+def ordered_events(capture):
+    """All events that may be used, in their true order."""
+    whole = capture.clean and capture.damage is None
+    runs = defaultdict(list)
+    index = {number: i for i, number in enumerate(capture.processes)}
+    for part in capture.events:
+        for segment, tick, events in decode_run_events(capture, part):
+            if whole or segment <= capture.bounds.get(part.process, 0):
+                runs[part.process].append([segment, part.stream, tick, events])
+    for number in runs:
+        runs[number].sort(key=lambda run: run[:2])  # stable: a stream's own order stays
+        highest = 0
+        for run in runs[number]:
+            highest = run[2] = max(highest, run[2])
+    at = dict.fromkeys(capture.processes, 0)
+
+    def is_free(number):
+        """Has its parent come to its first segment?"""
+        parent = fork_parent(capture, number)
+        if parent is None:
+            return True
+        left = runs[parent][at[parent]:]
+        first = capture.processes[number].get("first_segment", 0)
+        return is_free(parent) and (not left or left[0][0] >= first)
+
+    while True:
+        ready = [(runs[n][at[n]][2], index[n], n) for n in capture.processes
+                 if at[n] < len(runs[n]) and is_free(n)]
+        if not ready:
+            return
+        number = min(ready)[2]
+        _, _, tick, events = runs[number][at[number]]
+        at[number] += 1
+        for event in events:
+            yield event._replace(tick=tick)
+
+
+class Held:
+    """Something live and counted: a block, or a part of a range."""
+
+    def __init__(self, size, row, tick, ordinal=0):
+        self.size, self.row, self.tick, self.ordinal = size, row, tick, ordinal
+        self.born = None
+
+    def part(self, size):
+        return Held(size, self.row, self.tick, self.ordinal)
+
+
+class Range:
+    """Bytes mapped as one; held says what of it counts as heap."""
+
+    def __init__(self, start, end, stream, stack, map_class, counted, held):
+        self.start, self.end, self.stream, self.stack = start, end, stream, stack
+        self.map_class, self.counted, self.held = map_class, counted, held
+
+    def part(self, start, end):
+        return Range(start, end, self.stream, self.stack, self.map_class, self.counted,
+                     self.held.part(end - start))
+
+
+class ProcessState:
+    def __init__(self):
+        self.blocks, self.inherited, self.ranges = {}, set(), []
+        self.waiting = []  # streams with a release that waits
+        self.begun = False
+
+
+class Model:
+    """The events told one by one; instants: of the samples, from an earlier reading."""
+
+    def __init__(self, capture, *, instants=None, peak_instant=None, process=0, tid=0, threshold=1):
+        self.capture, self.instants, self.peak_instant = capture, instants, peak_instant
+        self.threshold = threshold
+        self.selected = {s for s, t in capture.threads.items()
+                         if process in (0, t.get("process", 0)) and tid in (0, t.get("tid", 0))}
+        self.listed = sorted(capture.ticks)
+        self.process_of = {s: t.get("process", 0) for s, t in capture.threads.items()}
+        self.state = {number: ProcessState() for number in capture.processes}
+        self.children = {n: sorted((c for c in capture.processes if fork_parent(capture, c) == n),
+                                   key=lambda c: capture.processes[c].get("first_segment", 0))
+                         for n in capture.processes}
+        self.uncopied = {n for n in capture.processes if fork_parent(capture, n) is not None}
+        self.ends = sorted((p["ended_ns"], i, n) for i, (n, p) in
+                           enumerate(capture.processes.items()) if p.get("ended_ns", 0))
+        self.ordinals, self.waits, self.history = Counter(), {}, defaultdict(list)
+        self.now = self.tick = 0
+        self.heap = self.blocks = self.changes = 0
+        self.totals = Counter()
+        self.rows, self.row_order = defaultdict(lambda: [[0, 0] for _ in range(4)]), []
+        self.live = defaultdict(lambda: [0, 0])
+        self.owners = defaultdict(Counter)
+        self.holding, self.highest = Counter(), Counter()
+        self.sizes, self.lifetimes = defaultdict(lambda: [0, 0]), [0] * 6
+        self.intervals = Counter()
+        self.peak = (0, 0, 0, 0)  # bytes, blocks, time, change
+        self.end_ns = self.last_instant()
+        self.width = 10**6
+        while self.end_ns // self.width >= BUCKETS:
+            self.width *= 2
+        self.samples = [[0, 0, 0, 0]]  # time, bytes, blocks, change
+
+    def last_instant(self):
+        processes = self.capture.processes.values()
+        last = max(self.capture.ticks.values(), default=0)
+        if all(p.get("ended_ns") or not p.get("tracked", 1) for p in processes):
+            return max([last] + [p.get("ended_ns", 0) for p in processes])
+        times = [last, self.capture.summary.get("ended_ns", 0)] + [r[1] for r in self.capture.rss]
+        return max(times + [p.get(k, 0) for p in processes for k in ("started_ns", "ended_ns")])
+
+    # What is live.
+
+    def change(self, key, size):
+        self.holding[key] += size
+        self.highest[key] = max(self.highest[key], self.holding[key])
+
+    def owner_keys(self, row):
+        stack, stream = row
+        return [("thread", stream), ("process", self.process_of[stream]),
+                ("allocator", self.capture.stacks[stack][2] if stack else 0)]
+
+    def after_change(self, row, blocks, size):
+        self.live[row][0] += size
+        self.live[row][1] += blocks
+        self.heap += size
+        self.blocks += blocks
+        self.changes += 1
+        for key in self.owner_keys(row):
+            self.change(key, size)
+        if self.heap > self.peak[0]:
+            self.peak = self.heap, self.blocks, self.now, self.changes
+        if self.heap > self.samples[-1][1]:
+            self.samples[-1] = [self.now, self.heap, self.blocks, self.changes]
+        if self.changes == self.peak_instant:
+            for row_key, live in self.live.items():
+                self.rows[row_key][0] = list(live)
+
+    def shown_from(self):
+        return bisect.bisect_left(self.instants, self.changes)
+
+    def hold(self, held):
+        if held.row is not None:
+            self.after_change(held.row, 1, held.size)
+            if self.instants is not None:
+                held.born = self.shown_from()
+
+    def drop(self, held):
+        if held.row is not None:
+            self.after_change(held.row, -1, -held.size)
+            self.show(held, self.shown_from() if self.instants is not None else None)
+
+    def show(self, held, until):
+        if held.row is not None and self.instants is not None and held.born < until:
+            self.intervals[held.row, held.born, until, "bytes"] += held.size
+            self.intervals[held.row, held.born, until, "allocations"] += 1
+
+    # What is counted.
+
+    def row(self, stack, stream):
+        if stream not in self.selected:
+            return None
+        if (stack, stream) not in self.rows:
+            self.row_order.append((stack, stream))
+            self.rows[stack, stream]  # pylint: disable=pointless-statement
+        return stack, stream
+
+    def count_allocation(self, held):
+        if held.row is None:
+            return
+        self.rows[held.row][2][0] += held.size
+        self.rows[held.row][2][1] += 1
+        for key in self.owner_keys(held.row) + [("totals", 0)]:
+            self.owners[key]["allocations"] += 1
+            self.owners[key]["allocated_bytes"] += held.size
+        size_class = self.sizes[held.size.bit_length()]
+        size_class[0] += 1
+        size_class[1] += held.size
+
+    def time_of(self, tick):
+        at = bisect.bisect_right(self.listed, tick)
+        return self.capture.ticks[self.listed[at - 1]] if at else 0
+
+    def position(self, tick):
+        return bisect.bisect_right(self.listed, tick)
+
+    def lifetime(self, held):
+        if self.position(held.tick) == self.position(self.tick):
+            return 0
+        return bisect.bisect_right(LIFETIME_LIMITS, self.now - self.time_of(held.tick))
+
+    def step_release(self, counted, step):
+        held, stream, lifetime, temporary = counted
+        if held.row is None:
+            return
+        for key in [("thread", stream), ("process", self.process_of[stream]), ("totals", 0)]:
+            self.owners[key]["frees"] += step
+        self.lifetimes[lifetime] += step
+        if temporary:
+            self.rows[held.row][3][0] += step * held.size
+            self.rows[held.row][3][1] += step
+            self.totals["temporary_allocations"] += step
+
+    def count_release(self, held, stream, temporary=False):
+        counted = held, stream, self.lifetime(held), temporary
+        self.step_release(counted, 1)
+        return counted
+
+    def violation(self, stream, count=1):
+        if stream in self.selected:
+            self.totals["order_violations"] += count
+
+    def remember(self, stream, *undo):
+        self.history[stream] = [undo] + self.history[stream][:UNDO_DEPTH - 1]
+
+    # Blocks.
+
+    def take_block(self, process, key, stream):
+        held = process.blocks.pop(key)
+        temporary = (held.row is not None and held.row[1] == stream
+                     and self.ordinals[stream] - held.ordinal <= self.threshold)
+        self.drop(held)
+        return self.count_release(held, stream, temporary)
+
+    def release_block(self, process, stream, key):
+        if key in process.blocks:
+            self.remember(stream, "block", key, self.take_block(process, key, stream))
+        else:
+            was = key in process.inherited
+            process.inherited.discard(key)
+            self.remember(stream, "block", key, "inherited" if was else None)
+
+    def alloc(self, process, event):
+        key = event.domain, event.address
+        self.settle_others(process, lambda wait: wait[0] == "block" and wait[1] == key)
+        if key in process.blocks:
+            self.drop(process.blocks.pop(key))
+            self.violation(event.stream)
+        elif key in process.inherited:
+            process.inherited.discard(key)
+            self.violation(event.stream)
+        self.ordinals[event.stream] += 1
+        held = Held(event.bytes, self.row(event.stack, event.stream), self.tick,
+                    self.ordinals[event.stream])
+        process.blocks[key] = held
+        self.count_allocation(held)
+        self.hold(held)
+
+    def free(self, process, event):
+        key = event.domain, event.address
+        self.settle_others(process, lambda wait: wait[0] == "block" and wait[1] == key)
+        if key not in process.blocks and key not in process.inherited:
+            self.totals["unknown_frees"] += event.stream in self.selected
+        elif event.allocator in REALLOCS:
+            self.wait(process, event.stream, ("block", key))
+        elif key in process.blocks:
+            self.take_block(process, key, event.stream)
+        else:
+            process.inherited.discard(key)
+
+    # Ranges.
+
+    def insert(self, process, new):
+        new.held.size = new.end - new.start
+        new.held.row = None
+        if new.counted and new.map_class in HEAP_CLASSES:
+            new.held.row = self.row(new.stack, new.stream)
+        if new.counted and (new.map_class == RESERVED or new.map_class in FILES):
+            self.change(("class", new.map_class == RESERVED), new.held.size)
+        self.hold(new.held)
+        process.ranges.append(new)
+        process.ranges.sort(key=lambda r: r.start)
+
+    def remove(self, process, old):
+        if old.counted and (old.map_class == RESERVED or old.map_class in FILES):
+            self.change(("class", old.map_class == RESERVED), -old.held.size)
+        self.drop(old.held)
+        process.ranges.remove(old)
+
+    def cut_out(self, process, old, start, end):
+        """Take the part in [start, end) out of a range."""
+        self.remove(process, old)
+        if old.start < start:
+            self.insert(process, old.part(old.start, start))
+        if old.end > end:
+            self.insert(process, old.part(end, old.end))
+        return old.part(max(start, old.start), min(end, old.end))
+
+    @staticmethod
+    def overlapping(process, start, end):
+        return [r for r in process.ranges if r.start < end and r.end > start]
+
+    def release_range(self, process, stream, start, end, remembered=True):
+        parts = []
+        for old in self.overlapping(process, start, end):
+            part = self.cut_out(process, old, start, end)
+            parts.append((part, self.count_release(part.held, stream)))
+        if remembered:
+            self.remember(stream, "range", start, parts)
+
+    def settle_overlapping(self, process, event):
+        start, end = event.address, event.address + event.bytes
+        self.settle_others(process, lambda wait: wait[0] == "range" and wait[1] < end
+                           and start < wait[1] + wait[2])
+
+    def map(self, process, event):
+        self.settle_overlapping(process, event)
+        start, end = event.address, event.address + event.bytes
+        if start == end:
+            return
+        self.release_range(process, event.stream, start, end, remembered=False)
+        new = Range(start, end, event.stream, event.stack,
+                    self.capture.stacks[event.stack][3] if event.stack else 0,
+                    event.stream in self.selected, Held(0, None, self.tick))
+        self.insert(process, new)
+        self.count_allocation(new.held)
+
+    def unmap(self, process, event):
+        self.settle_overlapping(process, event)
+        if event.allocator in (MMAP, MREMAP):
+            self.wait(process, event.stream, ("range", event.address, event.bytes))
+        else:
+            self.release_range(process, event.stream, event.address, event.address + event.bytes)
+
+    def protect(self, process, event):
+        self.settle_overlapping(process, event)
+        start, end = event.address, event.address + event.bytes
+        for old in self.overlapping(process, start, end):
+            if old.map_class == event.map_class:
+                continue
+            part = self.cut_out(process, old, start, end)
+            was, now = part.map_class in HEAP_CLASSES, event.map_class in HEAP_CLASSES
+            if was and not now:
+                part.held.row = old.held.row
+                self.count_release(part.held, event.stream)
+            if now and not was:
+                part.held.tick = self.tick
+            part.map_class = event.map_class
+            self.insert(process, part)
+            if now and not was:
+                self.count_allocation(part.held)
+
+    # Releases that wait, and those taken back.
+
+    def wait(self, process, stream, wait):
+        self.waits[stream] = wait
+        process.waiting.append(stream)
+
+    def settle(self, process, stream):
+        wait = self.waits.pop(stream)
+        process.waiting.remove(stream)
+        if wait[0] == "block":
+            self.release_block(process, stream, wait[1])
+        else:
+            self.release_range(process, stream, wait[1], wait[1] + wait[2])
+
+    def settle_others(self, process, touches):
+        for stream in list(process.waiting):
+            if touches(self.waits[stream]):
+                self.settle(process, stream)
+
+    def undo(self, process, event):
+        kind = "range" if event.domain == MAPS else "block"
+        key = event.address if kind == "range" else (event.domain, event.address)
+        wait = self.waits.get(event.stream)
+        if wait:
+            if wait[:2] == (kind, key):
+                del self.waits[event.stream]
+                process.waiting.remove(event.stream)
+                return
+            self.settle(process, event.stream)
+        for entry in self.history[event.stream]:
+            if entry[:2] == (kind, key):
+                self.history[event.stream][self.history[event.stream].index(entry)] = ("", 0, None)
+                restore = self.restore_range if kind == "range" else self.restore_block
+                self.violation(event.stream, restore(process, entry))
+                return
+        self.violation(event.stream)
+
+    def restore_block(self, process, entry):
+        _, key, counted = entry
+        if key in process.blocks:
+            return 1
+        if counted == "inherited":
+            process.inherited.add(key)
+        elif counted is not None:
+            self.step_release(counted, -1)
+            process.blocks[key] = counted[0]
+            self.hold(counted[0])
+        return 0
+
+    def restore_range(self, process, entry):
+        taken = 0
+        for part, counted in entry[2]:
+            if self.overlapping(process, part.start, part.end):
+                taken += 1
+                continue
+            self.step_release(counted, -1)
+            copy = part.part(part.start, part.end)
+            self.insert(process, copy)
+        return taken
+
+    # Processes and time.
+
+    def inherit(self, number):
+        if number not in self.uncopied:
+            return
+        parent = fork_parent(self.capture, number)
+        self.inherit(parent)
+        self.uncopied.discard(number)
+        child, source = self.state[number], self.state[parent]
+        child.inherited = set(source.blocks) | set(source.inherited)
+        for old in source.ranges:
+            copy = old.part(old.start, old.end)
+            copy.counted, copy.held.row = False, None
+            child.ranges.append(copy)
+
+    def fork_children(self, number, segment=None):
+        for child in self.children[number]:
+            if segment is None or self.capture.processes[child].get("first_segment", 0) <= segment:
+                self.inherit(child)
+
+    def advance(self, time_ns):
+        self.now = max(self.now, time_ns)
+        bucket = min(self.now, self.end_ns) // self.width
+        while len(self.samples) <= bucket:
+            self.samples.append([len(self.samples) * self.width, self.heap, self.blocks,
+                                 self.changes])
+
+    def leak(self, process, ended):
+        for stream in list(process.waiting):
+            self.settle(process, stream)
+        for held in list(process.blocks.values()) + [r.held for r in process.ranges]:
+            if held.row is not None:
+                self.rows[held.row][1][0] += held.size
+                self.rows[held.row][1][1] += 1
+                self.lifetimes[5] += 1
+            if not ended:
+                if held.row is not None and self.instants and held.born < len(self.instants):
+                    self.show(held, NEVER)
+        if ended:
+            for held in process.blocks.values():
+                self.drop(held)
+            for old in list(process.ranges):
+                self.remove(process, old)
+        process.blocks, process.inherited, process.ranges = {}, set(), []
+
+    def end_processes(self, time_ns):
+        while self.ends and self.ends[0][0] < time_ns:
+            ended_ns, _, number = self.ends.pop(0)
+            self.advance(ended_ns)
+            self.fork_children(number)
+            self.leak(self.state[number], True)
+
+    def tell(self, event):
+        process = self.state[event.process]
+        time_ns = self.time_of(event.tick)
+        self.end_processes(time_ns)
+        self.advance(time_ns)
+        self.tick = event.tick
+        if not process.begun:
+            process.begun = True
+            self.inherit(event.process)
+        self.fork_children(event.process, event.segment)
+        if event.stream in self.waits and event.op not in (fmt.UNDO, fmt.NOTE, fmt.FAIL):
+            self.settle(process, event.stream)
+        if event.op == fmt.FAIL:
+            self.totals["failed_allocations"] += event.stream in self.selected
+        elif event.op in (fmt.ALLOC, fmt.FREE):
+            if event.domain <= MAPS:
+                (self.alloc if event.op == fmt.ALLOC else self.free)(process, event)
+        elif event.op != fmt.NOTE:
+            {fmt.MAP: self.map, fmt.UNMAP: self.unmap, fmt.PROTECT: self.protect,
+             fmt.UNDO: self.undo}[event.op](process, event)
+
+    def finish(self):
+        self.end_processes(self.end_ns)
+        for number in self.capture.processes:
+            self.leak(self.state[number], False)
+        self.advance(self.end_ns)
+
+
+def resident(capture, model, process):
+    """(peak of all, peak of each process, most in each bucket)."""
+    instants = [(r[1], 0, i, r[0], r[2]) for i, r in enumerate(capture.rss)]
+    instants += [(p["ended_ns"], 1, i, n, 0) for i, (n, p) in enumerate(capture.processes.items())
+                 if p.get("ended_ns")]
+    now, peaks, peak = Counter(), Counter(), 0
+    buckets, before = {}, 0
+    for time_ns, _, _, number, size in sorted(instants):
+        if process not in (0, number):
+            continue
+        now[number] = size
+        total = sum(now.values())
+        bucket = min(time_ns // model.width, len(model.samples) - 1)
+        buckets[bucket] = max(buckets.get(bucket, before if bucket else 0), total)
+        before = total
+        # What a bucket begins with also is in it; the loop below fills in those without instants.
+        buckets.setdefault(("after", bucket), 0)
+        buckets["after", bucket] = total
+        peaks[number] = max(peaks[number], size)
+        peak = max(peak, total)
+    series, carried = [], 0
+    for i in range(len(model.samples)):
+        series.append(max(carried, buckets.get(i, 0)))
+        carried = buckets.get(("after", i), carried)
+    return peak, peaks, series
+
+
+def lost_events(capture, model, process, tid):
+    lost = sum(t.get("lost", 0) for s, t in capture.threads.items() if s in model.selected)
+    if not tid:
+        lost += sum(p.get("counter_6", 0) for n, p in capture.processes.items()
+                    if process in (0, n))
+    return lost
+
+
+def build(capture, *, process=0, tid=0, threshold=1):
+    """The model of a capture, as one dictionary that compares with what the programs say."""
+    options = {"process": process, "tid": tid, "threshold": threshold}
+    first = Model(capture, **options)
+    events = list(ordered_events(capture))
+    for event in events:
+        first.tell(event)
+    first.finish()
+    instants = [sample[3] for sample in first.samples]
+    model = Model(capture, instants=instants, peak_instant=first.peak[3], **options)
+    for event in events:
+        model.tell(event)
+    model.finish()
+    rss_peak, rss_peaks, rss_series = resident(capture, model, process)
+    owner = lambda key: {**{k: model.owners[key][k] for k in
+                            ("allocations", "frees", "allocated_bytes")},
+                         "peak_bytes": model.highest[key]}
+    rows = [{"stack": s, "stream": t, "costs": model.rows[s, t]} for s, t in model.row_order]
+    number_of = {key: i for i, key in enumerate(model.row_order)}
+    totals = {**{k: model.owners["totals", 0][k] for k in
+                 ("allocations", "frees", "allocated_bytes")},
+              "peak_bytes": model.peak[0], "peak_allocations": model.peak[1],
+              "peak_time_ns": model.peak[2],
+              "leaked_bytes": sum(r["costs"][1][0] for r in rows),
+              "leaked_allocations": sum(r["costs"][1][1] for r in rows),
+              "temporary_allocations": model.totals["temporary_allocations"],
+              "peak_rss_bytes": rss_peak,
+              "reserved_peak_bytes": model.highest["class", True],
+              "mapped_file_peak_bytes": model.highest["class", False],
+              "unknown_frees": model.totals["unknown_frees"],
+              "order_violations": model.totals["order_violations"],
+              "lost_events": lost_events(capture, model, process, tid),
+              "failed_allocations": model.totals["failed_allocations"]}
+    return {
+        "totals": totals,
+        "rows": rows,
+        "allocators": [{"allocator": a, **{k: v for k, v in owner(("allocator", a)).items()
+                                           if k != "frees"}}
+                       for a in range(256) if model.owners["allocator", a]["allocations"]],
+        "processes": [{**owner(("process", n)), "peak_rss_bytes": rss_peaks[n]}
+                      for n in capture.processes],
+        "threads": [owner(("thread", s)) for s in sorted(capture.threads)],
+        "sizes": [list(model.sizes[i]) if i in model.sizes else [0, 0] for i in range(65)],
+        "lifetimes": model.lifetimes,
+        "samples": [[s[0], s[1], s[2], r] for s, r in zip(first.samples, rss_series)],
+        "peak_sample": max(range(len(first.samples)), key=lambda i: (first.samples[i][1], -i)),
+        "intervals": sorted([number_of[row], a, b, model.intervals[row, a, b, "bytes"],
+                             model.intervals[row, a, b, "allocations"]]
+                            for row, a, b, what in list(model.intervals) if what == "allocations"),
+        "end_ns": model.end_ns,
+    }

@@ -1,0 +1,159 @@
+"""The programs and the model in Python make the same of every capture."""
+
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+pytest.importorskip("lz4.block")
+pytest.importorskip("xxhash")
+
+# pylint: disable=wrong-import-position
+import capture_format as fmt
+import capture_model
+import captures
+
+FOLDER = pathlib.Path(__file__).parent
+BUILD = pathlib.Path(os.environ.get("MEMTRACK_BUILD", FOLDER.parents[1] / "build"))
+PRINT_MODEL = BUILD.resolve() / "tests/golden/print_model"
+DATA = FOLDER / "data"
+
+pytestmark = pytest.mark.skipif(not PRINT_MODEL.exists(), reason=f"{PRINT_MODEL} is not built")
+
+
+def say(path, *arguments):
+    result = subprocess.run([PRINT_MODEL, str(path), *map(str, arguments)], check=False,
+                            capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def compare(tmp_path, data, **options):
+    """Both models of a capture; returns the one of the programs."""
+    path = tmp_path / "app.bin"
+    path.write_bytes(data)
+    actual = say(path, options.get("process", 0), options.get("tid", 0),
+                 options.get("threshold", 1))
+    capture = fmt.read_capture(data)
+    expected = json.loads(json.dumps(capture_model.build(capture, **options)))
+    for key, value in expected.items():
+        assert actual[key] == value, key
+    check_sums(actual)
+    return actual
+
+
+def check_sums(model):
+    """What holds in every model, whoever made it."""
+    totals, rows = model["totals"], model["rows"]
+    for view, name in [(0, "peak"), (1, "leaked")]:
+        assert sum(row["costs"][view][0] for row in rows) == totals[name + "_bytes"]
+        assert sum(row["costs"][view][1] for row in rows) == totals[name + "_allocations"]
+    assert sum(row["costs"][2][0] for row in rows) == totals["allocated_bytes"]
+    assert sum(row["costs"][3][1] for row in rows) == totals["temporary_allocations"]
+    shown = [[0, 0] for _ in range(len(model["samples"]) + 1)]
+    for _, first, last, size, blocks in model["intervals"]:
+        assert first < last and first < len(model["samples"])
+        assert last <= len(model["samples"]) or last == capture_model.NEVER
+        for bucket, sign in [(first, 1), (min(last, len(model["samples"])), -1)]:
+            shown[bucket][0] += sign * size
+            shown[bucket][1] += sign * blocks
+    size = blocks = 0
+    for (more_bytes, more_blocks), sample in zip(shown, model["samples"]):
+        size, blocks = size + more_bytes, blocks + more_blocks
+        assert [size, blocks] == sample[1:3]
+    peak = model["peak_sample"]
+    assert model["samples"][peak][1] == totals["peak_bytes"]
+    at_peak = [[0, 0] for _ in rows]
+    for row, first, last, size, blocks in model["intervals"]:
+        if first <= peak < last:
+            at_peak[row][0] += size
+            at_peak[row][1] += blocks
+    assert at_peak == [row["costs"][0] for row in rows]
+
+
+@pytest.mark.parametrize("name", sorted(captures.CAPTURES))
+def test_released_captures_read_the_same(tmp_path, name):
+    with open(os.path.join(DATA, name + ".bin"), "rb") as file:
+        compare(tmp_path, file.read())
+
+
+@pytest.mark.parametrize("name", sorted(captures.CAPTURES))
+def test_the_captures_are_what_their_makers_make(name):
+    with open(os.path.join(DATA, name + ".bin"), "rb") as file:
+        kept = fmt.read_capture(file.read())
+    made = fmt.read_capture(captures.CAPTURES[name]())
+    assert (kept.session, kept.processes, kept.threads, kept.codes, kept.nodes, kept.stacks) == (
+        made.session, made.processes, made.threads, made.codes, made.nodes, made.stacks)
+    assert [part.payload for part in kept.events] == [part.payload for part in made.events]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_programs_are_understood_alike(tmp_path, seed):
+    compare(tmp_path, captures.storm(seed, steps=400 + 30 * seed, threads=1 + seed % 5,
+                                     forks=seed % 4), threshold=seed % 3)
+
+
+@pytest.mark.parametrize("seed", [3, 7])
+def test_a_part_of_the_processes_or_threads_can_be_asked_for(tmp_path, seed):
+    data = captures.storm(seed, steps=800, threads=3, forks=2)
+    everything = compare(tmp_path, data)
+    part = compare(tmp_path, data, process=2)
+    assert 0 < part["totals"]["allocations"] < everything["totals"]["allocations"]
+    part = compare(tmp_path, data, tid=11)
+    assert 0 < part["totals"]["allocations"] < everything["totals"]["allocations"]
+
+
+def test_truncated_captures_are_understood_alike(tmp_path):
+    data = captures.storm(5, steps=600, threads=3, forks=1)
+    for size in range(2000, len(data), len(data) // 25):
+        compare(tmp_path, data[:size])
+
+
+def test_growing_a_vector_is_temporary_with_one_allocation_in_between(tmp_path):
+    data = captures.vector()
+    assert compare(tmp_path, data, threshold=1)["totals"]["temporary_allocations"] == 10
+    none = compare(tmp_path, data, threshold=0)
+    assert none["totals"]["temporary_allocations"] == 1
+    assert none["rows"][0]["costs"][3] == [2048, 1]
+
+
+def test_a_realloc_is_never_counted_twice_nor_missed(tmp_path):
+    trace = captures.Trace()
+    trace.session("app")
+    process = trace.process(1)
+    one, two = process.thread(1), process.thread(2)
+    stack = trace.stack(0, captures.MALLOC)
+    big = one.alloc(0x1000, 1000, stack)
+    one.free(big, captures.REALLOC)          # on its way
+    two.free(two.alloc(0x9000, 50, stack))   # meanwhile: 1000 are still there
+    one.alloc(0x5000, 1010, stack)
+    model = compare(tmp_path, trace.finish())
+    assert model["totals"]["peak_bytes"] == 1050
+    assert model["totals"]["leaked_bytes"] == 1010
+
+
+@pytest.mark.parametrize("pages, released, peak", [
+    (2, [(0, 1)], 11), (4, [(0, 1), (3, 1)], 12), (8, [(4, 1)], 17), (5, [(1, 1), (3, 1)], 13)])
+def test_what_is_unmapped_in_part_is_not_at_the_peak(tmp_path, pages, released, peak):
+    trace = captures.Trace()
+    trace.session("app")
+    thread = trace.process(1).thread(1)
+    stack = trace.stack(0, captures.MMAP)
+    page = 4096
+    thread.map(captures.RANGES, pages * page, stack)
+    for first, count in released:
+        thread.unmap(captures.RANGES + first * page, count * page)
+    thread.map(captures.RANGES + 1000 * page, 10 * page, stack)
+    assert compare(tmp_path, trace.finish())["totals"]["peak_bytes"] == peak * page
+
+
+def test_a_map_over_another_is_counted_once(tmp_path):
+    trace = captures.Trace()
+    trace.session("app")
+    thread = trace.process(1).thread(1)
+    stack = trace.stack(0, captures.MMAP)
+    thread.map(captures.RANGES, 10 * 4096, stack)
+    thread.map(captures.RANGES + 4096, 4096, stack)
+    assert compare(tmp_path, trace.finish())["totals"]["leaked_bytes"] == 10 * 4096
