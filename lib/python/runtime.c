@@ -138,6 +138,7 @@ enum python_refusal runtime_search(struct python_runtime *ret_runtime, bool *ret
 {
     static unsigned long long libraries_added; /* loads seen so far; the searcher's */
     struct search search = {.is_first = true, .libraries_added = libraries_added};
+    bool is_start = libraries_added == 0;
     struct python_runtime runtime = {0};
     const char *(*get_version)(void);
     bool has_trace_refs;
@@ -158,7 +159,13 @@ enum python_refusal runtime_search(struct python_runtime *ret_runtime, bool *ret
     get_version = (const char *(*)(void))loaded_symbol(&search.host, "Py_GetVersion");
     if (runtime.code_type == 0 || get_version == NULL)
         return REFUSAL_SYMBOLS;
-    keep_loaded(search.host_name);
+    /*
+     * What is there at the start stays by itself. And dlopen() must not be called then: it would run
+     * libc's constructor before the loader does, without arguments, and the program would find its
+     * environment empty.
+     */
+    if (!is_start)
+        keep_loaded(search.host_name);
     strncpy(runtime.text, get_version(), sizeof(runtime.text) - 1);
     runtime.version = read_version(&search, runtime.text);
     /* Objects/object.c exports it in such builds only. */
