@@ -147,7 +147,7 @@ static void take_life(struct ring_reader *reader, struct sink *sink, uint64_t w0
  * Returns false when a code is not known and not given up.
  */
 static bool read_frames(struct ring_reader *reader, struct sink *sink, uint64_t number, uint64_t w1,
-                        uint32_t count, bool has_name_given_up, uint64_t *ret_frames)
+                        uint32_t count, uint64_t *ret_frames)
 {
     uint64_t word = w1;
 
@@ -161,7 +161,7 @@ static bool read_frames(struct ring_reader *reader, struct sink *sink, uint64_t 
         id = frame >> FRAME_CODE_SHIFT & FRAME_CODE_MASK;
         code = id == 0 ? 0 : code_map_find(&reader->process->codes, (uint32_t)id);
         if (id != 0 && code == 0) {
-            if (!has_name_given_up)
+            if (!reader->process->has_name_given_up)
                 return false;
             sink->counts.faults++;
             frame &= FRAME_ENTRY;
@@ -173,12 +173,12 @@ static bool read_frames(struct ring_reader *reader, struct sink *sink, uint64_t 
 }
 
 static bool take_delta(struct ring_reader *reader, struct sink *sink, uint64_t number, uint64_t w0,
-                       uint64_t w1, bool has_name_given_up)
+                       uint64_t w1)
 {
     uint64_t frames[DELTA_MAX_FRAMES];
     uint32_t count = slots_delta_push(w0);
 
-    if (!read_frames(reader, sink, number, w1, count, has_name_given_up, frames))
+    if (!read_frames(reader, sink, number, w1, count, frames))
         return false;
     if (chain_pop(&reader->chain, slots_delta_pop(w0)) != 0)
         sink->counts.faults++;
@@ -272,16 +272,24 @@ static inline bool is_block_op(uint32_t op)
     return op == OP_ALLOC || op == OP_FREE;
 }
 
-/* Decode the record at a position, which is none of the hot loop's. Returns its slots, 0: name. */
+/*
+ * Decode the record at a position, which is none of the hot loop's.
+ * Returns its slots, 0 when it waits for a name.
+ */
 static uint32_t decode_other(struct ring_reader *reader, struct sink *sink, uint64_t number,
-                             uint64_t end, uint64_t w0, bool has_name_given_up)
+                             uint64_t end, uint64_t w0)
 {
     uint64_t w1 = atomic_load_explicit(&slots_at(reader->slots, number)->w1, memory_order_relaxed);
     uint32_t op = slots_op(w0), count;
 
+    if ((w0 & SLOT_HEAD) == 0) {
+        /* Where a record was begun and left, its continuations stand behind a NOP. */
+        sink->counts.faults += !reader->is_left_over;
+        return 1;
+    }
     if (op == OP_NOP)
         return 1;
-    count = (w0 & SLOT_HEAD) != 0 ? extent_of(reader, number, end, w0) : 0;
+    count = extent_of(reader, number, end, w0);
     if (count == 0 || (op <= OP_FAIL && domain_of(w0) >= DOMAIN_COUNT)) {
         sink->counts.faults++;
         return 1;
@@ -291,7 +299,7 @@ static uint32_t decode_other(struct ring_reader *reader, struct sink *sink, uint
             ring_reader_flush(reader, sink, false);
         put_sync(reader, sink, w0, w1);
     } else if (op == OP_PY) {
-        if (!take_delta(reader, sink, number, w0, w1, has_name_given_up))
+        if (!take_delta(reader, sink, number, w0, w1))
             return 0;
     } else if (op == OP_BLOB) {
         take_blob(reader, sink, number, w0, w1);
@@ -304,7 +312,7 @@ static uint32_t decode_other(struct ring_reader *reader, struct sink *sink, uint
 }
 
 enum decode_stop decode_run(struct ring_reader *reader, struct sink *sink, uint64_t *position,
-                            uint64_t end, bool has_name_given_up)
+                            uint64_t end)
 {
     uint64_t number = *position, events = 0;
     enum decode_stop stop = DECODE_AT_END;
@@ -319,7 +327,8 @@ enum decode_stop decode_run(struct ring_reader *reader, struct sink *sink, uint6
         }
         if (!is_block_op(op) || (w0 & SLOT_HEAD) == 0 || domain >= DOMAIN_COUNT) {
             *position = number;
-            count = decode_other(reader, sink, number, end, w0, has_name_given_up);
+            reader->is_left_over = reader->is_gone || position != &reader->position;
+            count = decode_other(reader, sink, number, end, w0);
             if (count == 0) {
                 stop = DECODE_AT_UNKNOWN_NAME;
                 break;

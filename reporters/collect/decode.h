@@ -21,10 +21,9 @@ enum decode_stop {
  * position: of the reader, or the beginning of one of its holes; brought up to date before anything
  * is handed over, so that no slot is given back too early.
  * end: of the ring or of the hole; at most a lap away.
- * has_name_given_up: a frame whose code is not known is taken as unknown.
  * Context: drain thread.
  */
 enum decode_stop decode_run(struct ring_reader *reader, struct sink *sink, uint64_t *position,
-                            uint64_t end, bool has_name_given_up);
+                            uint64_t end);
 
 #endif

@@ -40,10 +40,6 @@ struct drain *drain_create(struct session *session)
     drain->session = session;
     sink_init(&drain->sink, session->pack, &session->tick, session->start_ns);
     drain->readers = memory_allocate(pool->ring_count, sizeof(*drain->readers));
-    for (uint32_t i = 0; i < pool->ring_count; i++) {
-        drain->readers[i].entry = &pool->rings[i];
-        drain->readers[i].slots = pool_slots(pool, i);
-    }
     drain->flushed_ns = drain->reaped_ns = session_now_ns();
     return drain;
 }
@@ -52,7 +48,7 @@ void drain_destroy(struct drain *drain)
 {
     if (drain == NULL)
         return;
-    for (uint32_t i = 0; i < drain->session->pool.ring_count; i++) {
+    for (uint32_t i = 0; i < drain->prepared_readers; i++) {
         struct ring_reader *reader = &drain->readers[i];
 
         if (!reader->is_active)
@@ -67,8 +63,22 @@ void drain_destroy(struct drain *drain)
     free(drain);
 }
 
+/* Readers of rings that have no memory yet cost none either. */
+static void prepare_readers(struct drain *drain)
+{
+    struct pool *pool = &drain->session->pool;
+
+    for (; drain->prepared_readers < pool->rings_ready; drain->prepared_readers++) {
+        struct ring_reader *reader = &drain->readers[drain->prepared_readers];
+
+        reader->entry = &pool->rings[drain->prepared_readers];
+        reader->slots = pool_slots(pool, drain->prepared_readers);
+    }
+}
+
 static void scan_rings(struct drain *drain)
 {
+    prepare_readers(drain);
     for (uint32_t i = 0; i < drain->session->pool.rings_ready; i++) {
         struct ring_reader *reader = &drain->readers[i];
         uint64_t before;
@@ -76,7 +86,7 @@ static void scan_rings(struct drain *drain)
         if (!ring_life_look(drain, reader))
             continue;
         before = reader->position;
-        if (ring_reader_scan(reader, &drain->sink, reader->process->has_name_given_up)) {
+        if (ring_reader_scan(reader, &drain->sink)) {
             drain->has_read = true;
             atomic_fetch_add_explicit(&reader->process->activity, 1, memory_order_relaxed);
             if (reader->position - before > drain->most_slots)

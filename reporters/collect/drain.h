@@ -18,14 +18,15 @@ struct drain {
     struct session *session;
     struct sink sink;
     struct ring_reader *readers; /* one for each ring of the pool */
-    uint32_t discovered;         /* processes with a number, so far */
-    uint64_t now_ns;             /* at the beginning of the round */
-    uint64_t flushed_ns;         /* last time everything was handed over */
-    uint64_t reaped_ns;          /* last look at idle threads */
-    uint32_t free_rings;         /* in this round, with those about to be */
-    uint32_t most_slots;         /* read of one ring in this round */
-    bool has_read;               /* anything in this round */
-    bool has_failed_memory;      /* a ring could not be given memory */
+    uint32_t prepared_readers;
+    uint32_t discovered;    /* processes with a number, so far */
+    uint64_t now_ns;        /* at the beginning of the round */
+    uint64_t flushed_ns;    /* last time everything was handed over */
+    uint64_t reaped_ns;     /* last look at idle threads */
+    uint32_t free_rings;    /* in this round, with those about to be */
+    uint32_t most_slots;    /* read of one ring in this round */
+    bool has_read;          /* anything in this round */
+    bool has_failed_memory; /* a ring could not be given memory */
     _Atomic bool is_stopping;
     pthread_t thread;
 };

@@ -63,11 +63,11 @@ static void remove_hole(struct ring_reader *reader, uint32_t index)
 }
 
 /* Returns false when a name in a hole is not known. */
-static bool read_holes(struct ring_reader *reader, struct sink *sink, bool has_name_given_up)
+static bool read_holes(struct ring_reader *reader, struct sink *sink)
 {
     for (uint32_t i = 0; i < reader->hole_count;) {
         struct ring_hole *hole = &reader->holes[i];
-        enum decode_stop stop = decode_run(reader, sink, &hole->from, hole->to, has_name_given_up);
+        enum decode_stop stop = decode_run(reader, sink, &hole->from, hole->to);
 
         if (stop == DECODE_AT_UNKNOWN_NAME)
             return false;
@@ -115,15 +115,15 @@ static uint64_t consumed_position(const struct ring_reader *reader)
     return reader->hole_count > 0 ? reader->holes[0].from : reader->position;
 }
 
-bool ring_reader_scan(struct ring_reader *reader, struct sink *sink, bool has_name_given_up)
+bool ring_reader_scan(struct ring_reader *reader, struct sink *sink)
 {
     uint64_t begin = reader->position, end = load_cursor(reader, sink);
     uint64_t consumed = consumed_position(reader);
-    bool is_stuck = !read_holes(reader, sink, has_name_given_up);
+    bool is_stuck = !read_holes(reader, sink);
     bool has_hole_moved = consumed_position(reader) != consumed;
 
     while (!is_stuck && reader->position < end) {
-        enum decode_stop stop = decode_run(reader, sink, &reader->position, end, has_name_given_up);
+        enum decode_stop stop = decode_run(reader, sink, &reader->position, end);
 
         if (stop == DECODE_AT_UNKNOWN_NAME)
             is_stuck = true;

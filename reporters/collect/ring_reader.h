@@ -40,15 +40,16 @@ struct stack_cache {
 };
 
 struct ring_reader {
-    struct ring_entry *entry;               /* in the pool */
-    struct slot *slots;                     /* in the pool */
-    bool is_active;                         /* a thread's stream is being read */
-    bool is_gone;                           /* the thread is gone: what is there is all */
-    bool is_leaving;                        /* read to the end, waits until that is written */
-    _Atomic bool is_given_back;             /* pack thread: it has been made free */
-    _Atomic uint64_t released;              /* pack thread: what entry->consumed was set to */
-    uint64_t position;                      /* next slot to be read */
-    uint64_t handed_position;               /* position at the last flush */
+    struct ring_entry *entry;   /* in the pool */
+    struct slot *slots;         /* in the pool */
+    bool is_active;             /* a thread's stream is being read */
+    bool is_gone;               /* the thread is gone: what is there is all */
+    bool is_left_over;          /* what is decoded now is out of a hole, or a gone thread's */
+    bool is_leaving;            /* read to the end, waits until that is written */
+    _Atomic bool is_given_back; /* pack thread: it has been made free */
+    _Atomic uint64_t released;  /* pack thread: what entry->consumed was set to */
+    uint64_t position;          /* next slot to be read */
+    uint64_t handed_position;   /* position at the last flush */
     struct ring_hole holes[RING_MAX_HOLES]; /* by position */
     uint32_t hole_count;
     bool is_stuck; /* the last scan stopped at a name that is not known, or at too many holes */
@@ -73,10 +74,9 @@ void ring_reader_begin(struct ring_reader *reader, struct sink *sink, struct pro
 
 /*
  * Read all that is filled, up to the thread's cursor.
- * has_name_given_up: frames whose code is not known are taken as unknown.
  * Returns true when anything was read. Context: drain thread.
  */
-bool ring_reader_scan(struct ring_reader *reader, struct sink *sink, bool has_name_given_up);
+bool ring_reader_scan(struct ring_reader *reader, struct sink *sink);
 
 /*
  * Fill what a thread that is gone has left unfilled, up to its cursor, so that a scan reads
