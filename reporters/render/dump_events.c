@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "memtrack/format.h"
 #include "memtrack/protocol.h"
+#include "profile/live_blocks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,7 @@ struct dump_events {
     struct event queue[QUEUE_EVENTS];
     size_t first, end;
     bool has_ended;
+    struct live_blocks *blocks; /* of each process */
 };
 
 /* Read as many events behind the queue as there is room for; events move to the front for it. */
@@ -101,12 +103,42 @@ static bool is_second_half(const struct dump_events *events, const struct event 
            events->capture->stacks[event->stack].allocator == release->allocator;
 }
 
+static uint64_t key_of(const struct event *event)
+{
+    return LIVE_KEY | (uint64_t)event->domain << EVENT_DOMAIN_SHIFT | event->address;
+}
+
+/* Keep the sizes of blocks; the size of the one that a step releases goes into the step. */
+static void note_sizes(struct dump_events *events, struct dump_step *step)
+{
+    const struct event *event = step->event;
+    const struct event *release = step->release != NULL ? step->release : event;
+    struct live_blocks *blocks = &events->blocks[event->process_index];
+    bool is_new;
+
+    if (release->op == EVENT_FREE) {
+        struct live_block *block = live_blocks_find(blocks, key_of(release));
+
+        if (block != NULL) {
+            step->has_old_bytes = true;
+            step->old_bytes = block->block.bytes;
+            live_blocks_remove(blocks, block);
+        }
+    } else if (release->op == EVENT_UNMAP) {
+        step->has_old_bytes = true;
+        step->old_bytes = release->bytes;
+    }
+    if (event->op == EVENT_ALLOC)
+        live_blocks_put(blocks, key_of(event), &is_new)->block.bytes = event->bytes;
+}
+
 struct dump_events *dump_events_open(const struct capture *capture)
 {
     struct dump_events *events = memory_allocate(1, sizeof(*events));
 
     events->capture = capture;
     events->merge = capture_merge_open(capture);
+    events->blocks = memory_allocate(capture->process_count, sizeof(events->blocks[0]));
     return events;
 }
 
@@ -144,10 +176,7 @@ bool dump_events_next(struct dump_events *events, struct dump_step *ret_step,
         if (events->first == events->end)
             return false;
         if (take_step(events, ret_step, ret_damage)) {
-            const struct event *release = ret_step->release;
-
-            ret_step->has_old_bytes = release != NULL && release->op == EVENT_UNMAP;
-            ret_step->old_bytes = ret_step->has_old_bytes ? release->bytes : 0;
+            note_sizes(events, ret_step);
             return true;
         }
     }
@@ -157,6 +186,9 @@ void dump_events_close(struct dump_events *events)
 {
     if (events == NULL)
         return;
+    for (uint32_t i = 0; i < events->capture->process_count; i++)
+        live_blocks_finish(&events->blocks[i]);
     capture_merge_close(events->merge);
+    free(events->blocks);
     free(events);
 }

@@ -3,7 +3,8 @@
  *
  * A release that did not happen (the call failed) is left out with its UNDO. A release by realloc or
  * mremap and the allocation that follows it at once are one step; where another thread came between
- * they stay two, as they happened: nothing changes places. Memory: some thousand events.
+ * they stay two, as they happened: nothing changes places. Memory: some thousand events, and the
+ * size of each live block.
  */
 #ifndef RENDER_DUMP_EVENTS_H
 #define RENDER_DUMP_EVENTS_H

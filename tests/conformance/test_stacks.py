@@ -473,7 +473,7 @@ def test_54_other_allocators_of_python(memtrack, tmp_path, python, options, vari
     ended = memtrack.run(python.path, *options, script, env={**os.environ, **variables})
     ended.capture.assert_sound()
     found = [event for event in ended.capture.events()
-             if 100_001 <= event["bytes"] < 100_100 and event["stack"]]
+             if event["bytes"] and 100_001 <= event["bytes"] < 100_100 and event["stack"]]
     assert [tracked.names(event) for event in found] == [["f", "<module>"]]
 
 

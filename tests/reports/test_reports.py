@@ -1,0 +1,159 @@
+"""The reports of captures whose content is known: line for line, and whether they add up.
+
+The captures are those of tests/golden, the texts lie in data/. After a change that is meant, run with
+MEMTRACK_UPDATE=1, and read the difference before it is committed.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+HERE = pathlib.Path(__file__).parent
+CAPTURES = HERE.parent / "golden" / "data"
+NAMES = sorted(path.stem for path in CAPTURES.glob("*.bin"))
+REPORTS = ["stats", "summary", "table", "tree", "dump", "info"]
+VIEWS = {"peak": [], "leaks": ["--leaks"], "allocated": ["--allocated"],
+         "temporary": ["--temporary-allocations"]}
+
+# More lines than this of an event each are not read by anybody.
+DUMP_ROWS = ["--rows", "40"]
+
+
+class Reports:
+    """Runs memtrack beside the captures: names in the output are short and everywhere the same."""
+
+    def __init__(self, binary):
+        self.binary = binary
+
+    def text(self, *arguments):
+        environment = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
+        ended = subprocess.run([self.binary, *arguments], cwd=CAPTURES, env=environment,
+                               stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        # 3: the capture is damaged; what could be read is there.
+        assert ended.returncode in (0, 3), (arguments, ended)
+        return ended.stdout.decode("utf-8")
+
+    def json(self, *arguments):
+        return json.loads(self.text(*arguments, "--json"))
+
+    def lines(self, *arguments):
+        return [json.loads(line) for line in self.text(*arguments, "--json").splitlines()]
+
+
+@pytest.fixture
+def reports(binary):
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(20000)
+    yield Reports(binary)
+    sys.setrecursionlimit(limit)
+
+
+def assert_golden(name, text):
+    path = HERE / "data" / name
+    if os.environ.get("MEMTRACK_UPDATE") == "1":
+        path.write_text(text, encoding="utf-8", newline="")
+    assert text == path.read_text(encoding="utf-8"), name
+
+
+@pytest.mark.parametrize("kind", REPORTS)
+@pytest.mark.parametrize("name", NAMES)
+def test_texts_are_as_they_were(reports, name, kind):
+    rows = DUMP_ROWS if kind == "dump" else []
+    assert_golden(f"{name}.{kind}.txt", reports.text(kind, f"{name}.bin", "--width", "80", *rows))
+
+
+@pytest.mark.parametrize("kind", REPORTS)
+@pytest.mark.parametrize("name", NAMES)
+def test_json_is_as_it_was(reports, name, kind):
+    rows = DUMP_ROWS if kind == "dump" else []
+    assert_golden(f"{name}.{kind}.json", reports.text(kind, f"{name}.bin", "--json", *rows))
+
+
+def test_inverted_tree_is_as_it_was(reports):
+    assert_golden("script.inverted.txt",
+                  reports.text("tree", "script.bin", "--inverted", "--width", "80"))
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("name", NAMES)
+def test_reports_add_up_in_every_view(reports, name, view):
+    """The same bytes and allocations, whichever report counts them."""
+    file, options = f"{name}.bin", VIEWS[view]
+    summary = reports.json("summary", file, *options)
+    whole = summary["view"]
+    assert whole["what"] == view
+    assert sum(row["own_bytes"] for row in summary["rows"]) == whole["bytes"]
+    assert all(row["own_bytes"] <= row["total_bytes"] <= whole["bytes"] for row in summary["rows"])
+    rows = reports.json("table", file, *options)["rows"]
+    assert sum(row["bytes"] for row in rows) == whole["bytes"]
+    assert sum(row["allocations"] for row in rows) == whole["allocations"]
+    for inverted in [], ["--inverted"]:
+        root = reports.json("tree", file, *options, *inverted)["root"]
+        assert root["total_bytes"] == whole["bytes"]
+        assert root["allocations"] == whole["allocations"]
+        assert own_bytes(root) == whole["bytes"]
+
+
+def own_bytes(node):
+    below = sum(own_bytes(child) for child in node["children"])
+    assert node["total_bytes"] == node["own_bytes"] + below
+    return node["total_bytes"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_stats_agree_with_the_views(reports, name):
+    stats = reports.json("stats", f"{name}.bin")
+    totals = stats["totals"]
+    assert totals["peak_bytes"] == stats["view"]["bytes"]
+    assert totals["peak_allocations"] == stats["view"]["allocations"]
+    leaks = reports.json("summary", f"{name}.bin", "--leaks")["view"]
+    assert (totals["leaked_bytes"], totals["leaked_allocations"]) \
+        == (leaks["bytes"], leaks["allocations"])
+    assert sum(size["allocations"] for size in stats["sizes"]) == totals["allocations"]
+    assert sum(row["allocations"] for row in stats["allocators"]) == totals["allocations"]
+    assert sum(row["allocations"] for row in stats["threads"]) == totals["allocations"]
+
+
+@pytest.mark.parametrize("width", [40, 80, 120, 200])
+@pytest.mark.parametrize("kind", ["summary", "table", "tree"])
+def test_lines_are_within_the_width(reports, kind, width):
+    """Numbers are never cut, so only a table of mostly numbers may be wider than 40 columns."""
+    lines = reports.text(kind, "script.bin", "--width", str(width)).splitlines()
+    table = lines[lines.index("") + 1:]
+    assert max(map(len, table)) <= max(width, 72)
+
+
+def test_ascii_is_ascii_and_no_line_has_a_control_character(reports):
+    for kind in REPORTS:
+        text = reports.text(kind, "strange.bin", "--ascii")
+        assert text.isascii()
+        assert not [character for character in text if character != "\n" and ord(character) < 32]
+
+
+def test_color_is_the_only_difference_that_color_makes(reports):
+    plain = reports.text("summary", "script.bin")
+    colored = reports.text("summary", "script.bin", "--color", "always")
+    assert "\033[" in colored and "\033" not in plain
+    for code in "\033[0m", "\033[1m", "\033[2m", "\033[33m":
+        colored = colored.replace(code, "")
+    assert colored == plain
+
+
+def test_dump_keeps_the_numbers_of_records_it_leaves_out(reports):
+    every = reports.lines("dump", "script.bin")
+    assert [event["n"] for event in every] == list(range(1, len(every) + 1))
+    tid = every[-1]["tid"]
+    some = reports.lines("dump", "script.bin", "--thread", str(tid))
+    assert some == [event for event in every if event["tid"] == tid]
+
+
+def test_dump_leaves_out_what_did_not_happen(reports):
+    """A release whose call failed is in the capture with its UNDO, and in no dump."""
+    events = reports.lines("dump", "ranges.bin")
+    assert "undo" not in {event["op"] for event in events}
+    remaps = [event for event in events if event["op"] == "remap"]
+    assert [(event["old_bytes"], event["bytes"]) for event in remaps] == [(8192, 81920)]
