@@ -225,11 +225,13 @@ static bool choose_process(struct report *report, struct error *err)
 
     if (!options_number(report->values, OPTION_PROCESS, 1, UINT32_MAX, &pid, err))
         return false;
+    if (pid == 0)
+        return true;
     for (uint32_t i = 0; i < capture->process_count; i++) {
         if (capture->processes[i].pid == pid)
             report->options.process_number = capture->processes[i].number;
     }
-    if (pid == 0 || report->options.process_number != 0)
+    if (report->options.process_number != 0)
         return true;
     error_set(err, "--process=%" PRIu64 ": no such process in %s: see memtrack stats", pid,
               report->path);

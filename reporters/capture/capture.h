@@ -36,7 +36,7 @@ struct capture_session {
 
 struct capture_process {
     uint32_t number; /* 1, 2, ...; not an index */
-    uint32_t pid;    /* as the collector saw it */
+    uint32_t pid;    /* as the collector saw it; inner_pid when it never did */
     uint32_t inner_pid;
     uint32_t parent_number;
     uint8_t how; /* enum pool_process_how */

@@ -249,6 +249,8 @@ static record_fault load_process(struct capture *capture, struct cursor *body)
         process->arguments = arguments;
         process->argument_count = count;
     }
+    if (process->pid == 0) /* it was gone before the collector could look for it */
+        process->pid = process->inner_pid;
     capture_load_instant(capture, process->started_ns);
     capture_load_instant(capture, process->ended_ns);
     return NULL;
