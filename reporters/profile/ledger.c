@@ -20,6 +20,7 @@ void ledger_init(struct ledger *ledger, const struct capture *capture, uint64_t 
                  const uint64_t *instants)
 {
     *ledger = (struct ledger){.capture = capture, .generation = 1};
+    row_table_init(&ledger->rows, capture->stack_count);
     timeline_init(&ledger->timeline, end_ns);
     ledger->intervals.instants = instants;
     ledger->intervals.sample_count = ledger->timeline.bucket_count;
@@ -134,8 +135,6 @@ void ledger_drop(struct ledger *ledger, const struct block *block)
 void ledger_count_allocation(struct ledger *ledger, const struct block *block)
 {
     unsigned size_class = block->bytes == 0 ? 0 : SIZE_BITS - __builtin_clzll(block->bytes);
-    struct profile_allocator *allocator;
-    struct profile_owner *thread, *process;
     struct row *row;
 
     if (block->row == ROW_NONE)
@@ -143,17 +142,6 @@ void ledger_count_allocation(struct ledger *ledger, const struct block *block)
     row = &ledger->rows.rows[block->row];
     row->allocated_bytes += block->bytes;
     row->allocations++;
-    allocator = &ledger->allocators[row->allocator];
-    allocator->allocated_bytes += block->bytes;
-    allocator->allocations++;
-    thread = &ledger->threads[row->stream];
-    thread->allocated_bytes += block->bytes;
-    thread->allocations++;
-    process = &ledger->processes[ledger->capture->threads[row->stream].process_index];
-    process->allocated_bytes += block->bytes;
-    process->allocations++;
-    ledger->totals.allocated_bytes += block->bytes;
-    ledger->totals.allocations++;
     ledger->size_bytes[size_class] += block->bytes;
     ledger->size_allocations[size_class]++;
 }
@@ -186,9 +174,7 @@ static void step_release(struct ledger *ledger, const struct release *release, u
 
     if (block->row == ROW_NONE)
         return;
-    ledger->totals.frees += step;
     ledger->threads[release->stream].frees += step;
-    ledger->processes[ledger->capture->threads[release->stream].process_index].frees += step;
     ledger->lifetimes[release->lifetime] += step;
     if (!release->is_temporary)
         return;
@@ -230,10 +216,37 @@ void ledger_outlive(struct ledger *ledger, const struct block *block)
         intervals_add(&ledger->intervals, block->row, block->bucket, PROFILE_NEVER, block->bytes);
 }
 
+/* What rows and threads have counted, for those who own them. */
+static void sum_owners(struct ledger *ledger)
+{
+    const struct capture *capture = ledger->capture;
+
+    for (uint32_t i = 0; i < ledger->rows.count; i++) {
+        const struct row *row = &ledger->rows.rows[i];
+
+        ledger->threads[row->stream].allocations += row->allocations;
+        ledger->threads[row->stream].allocated_bytes += row->allocated_bytes;
+        ledger->allocators[row->allocator].allocations += row->allocations;
+        ledger->allocators[row->allocator].allocated_bytes += row->allocated_bytes;
+    }
+    for (uint32_t i = 0; i < capture->thread_count; i++) {
+        struct profile_owner *thread = &ledger->threads[i];
+        struct profile_owner *process = &ledger->processes[capture->threads[i].process_index];
+
+        process->allocations += thread->allocations;
+        process->allocated_bytes += thread->allocated_bytes;
+        process->frees += thread->frees;
+        ledger->totals.allocations += thread->allocations;
+        ledger->totals.allocated_bytes += thread->allocated_bytes;
+        ledger->totals.frees += thread->frees;
+    }
+}
+
 void ledger_close(struct ledger *ledger)
 {
     timeline_advance(&ledger->timeline, ledger->timeline.end_ns, &ledger->heap);
     end_growth(ledger);
     for (uint32_t i = 0; i < ledger->rows.count; i++)
         touch(ledger, &ledger->rows.rows[i]);
+    sum_owners(ledger);
 }

@@ -1,5 +1,5 @@
 /*
- * Rows and their index. Runs in the tools, once for each allocation.
+ * Rows and their index. Runs in the tools, when the short way in row_table.h does not do.
  *
  * What holds: the index is at most half full, and between the slot where a pair belongs and the slot
  * where it is no slot is empty.
@@ -59,22 +59,29 @@ static void grow_rows(struct row_table *rows)
     rows->capacity = capacity;
 }
 
-uint32_t row_table_get(struct row_table *rows, uint32_t stack, uint32_t stream, uint8_t allocator)
+void row_table_init(struct row_table *rows, uint32_t stack_count)
+{
+    *rows = (struct row_table){.latest = memory_allocate(stack_count, sizeof(*rows->latest))};
+}
+
+uint32_t row_table_search(struct row_table *rows, uint32_t stack, uint32_t stream,
+                          uint8_t allocator)
 {
     uint32_t *slot;
 
     if (rows->count >= rows->slot_count / 2)
         grow_index(rows);
     slot = search(rows, stack, stream);
-    if (*slot != 0)
-        return *slot - 1;
-    if (rows->count == rows->capacity)
-        grow_rows(rows);
-    rows->rows[rows->count] =
-        (struct row){.stack = stack, .stream = stream, .allocator = allocator};
-    rows->extras[rows->count] = (struct row_extra){0};
-    *slot = ++rows->count;
-    return rows->count - 1;
+    if (*slot == 0) {
+        if (rows->count == rows->capacity)
+            grow_rows(rows);
+        rows->rows[rows->count] =
+            (struct row){.stack = stack, .stream = stream, .allocator = allocator};
+        rows->extras[rows->count] = (struct row_extra){0};
+        *slot = ++rows->count;
+    }
+    rows->latest[stack] = *slot;
+    return *slot - 1;
 }
 
 void row_table_finish(struct row_table *rows)
@@ -82,5 +89,6 @@ void row_table_finish(struct row_table *rows)
     free(rows->rows_memory);
     free(rows->extras);
     free(rows->slots);
+    free(rows->latest);
     *rows = (struct row_table){0};
 }

@@ -28,7 +28,6 @@ struct row_extra {
     struct profile_cost leaks, temporary;
 };
 
-/* All zero bytes is empty. */
 struct row_table {
     struct row *rows; /* on cache lines of their own */
     void *rows_memory;
@@ -36,12 +35,32 @@ struct row_table {
     uint32_t count, capacity;
     uint32_t *slots; /* row + 1; 0: empty */
     size_t slot_count;
+    uint32_t *latest; /* by stack: row + 1 of the thread that used it last; 0: none */
 };
 
-/* Return the row of a stack in a thread, made when it is new. Context: tool. */
-uint32_t row_table_get(struct row_table *rows, uint32_t stack, uint32_t stream, uint8_t allocator);
+/* Begin. stack_count: of the capture. Context: tool. */
+void row_table_init(struct row_table *rows, uint32_t stack_count);
 
-/* Give it back; it is empty then. Context: tool. */
+/* The slow half of row_table_get(): another thread had the stack last. */
+uint32_t row_table_search(struct row_table *rows, uint32_t stack, uint32_t stream,
+                          uint8_t allocator);
+
+/*
+ * Return the row of a stack in a thread, made when it is new.
+ * stack: below the stack_count of row_table_init(). Context: tool.
+ */
+static inline uint32_t row_table_get(struct row_table *rows, uint32_t stack, uint32_t stream,
+                                     uint8_t allocator)
+{
+    uint32_t latest = rows->latest[stack];
+
+    /* Most stacks are of one thread. */
+    if (latest != 0 && rows->rows[latest - 1].stream == stream)
+        return latest - 1;
+    return row_table_search(rows, stack, stream, allocator);
+}
+
+/* Give it back; all zero bytes is allowed. Context: tool. */
 void row_table_finish(struct row_table *rows);
 
 #endif
