@@ -58,6 +58,7 @@ struct chain_match {
     uint32_t above; /* frames of the chain above the kept ones */
 };
 
+/* Return the innermost frame of a thread state; 0 when it runs none. Context: hot path. */
 CHAIN_INLINE uintptr_t chain_top(uintptr_t state, const struct frame_layout *layout)
 {
     uintptr_t top = load_word(state, layout->state_frame);
@@ -67,11 +68,13 @@ CHAIN_INLINE uintptr_t chain_top(uintptr_t state, const struct frame_layout *lay
     return top;
 }
 
+/* Return the frame that called this one; 0 at the root. Context: hot path. */
 CHAIN_INLINE uintptr_t chain_previous(uintptr_t frame, const struct frame_layout *layout)
 {
     return load_word(frame, layout->previous);
 }
 
+/* Return where a frame is: an address or an offset, as its version holds it. Context: hot path. */
 CHAIN_INLINE uintptr_t chain_instruction(uintptr_t frame, const struct frame_layout *layout)
 {
     if (layout->instruction_kind == INSTRUCTION_POINTER)
@@ -79,6 +82,10 @@ CHAIN_INLINE uintptr_t chain_instruction(uintptr_t frame, const struct frame_lay
     return load_u32(frame, layout->instruction);
 }
 
+/*
+ * Return CHAIN_IS_ENTRY when a frame begins an activation of the interpreter, else 0.
+ * Context: hot path.
+ */
 CHAIN_INLINE uint32_t chain_entry_flag(uintptr_t frame, const struct frame_layout *layout)
 {
     if (layout->entry == 0)
@@ -86,6 +93,7 @@ CHAIN_INLINE uint32_t chain_entry_flag(uintptr_t frame, const struct frame_layou
     return load_u8(frame, layout->entry) != 0 ? CHAIN_IS_ENTRY : 0;
 }
 
+/* Returns true for a frame of the interpreter's own, which runs no code. Context: hot path. */
 CHAIN_INLINE bool chain_is_boundary(uintptr_t frame, const struct frame_layout *layout)
 {
     return layout->owner != 0 && load_u8(frame, layout->owner) >= FRAME_OWNED_BY_C_FROM;

@@ -187,15 +187,14 @@ def shell(tmp_path):
 
 
 COUNTER = """
-import os, signal, sys, termios
-count = 0
-def note(number, frame):
-    print("got", number, flush=True)
-signal.signal(signal.SIGINT, note)
-signal.signal(signal.SIGCONT, note)
-print("in front" if os.tcgetpgrp(0) == os.getpgrp() else "behind", flush=True)
+import os, signal, sys
+def say(*words):
+    os.write(1, (" ".join(map(str, words)) + "\\n").encode())
+signal.signal(signal.SIGINT, lambda number, frame: say("got", number))
+signal.signal(signal.SIGCONT, lambda number, frame: say("got", number))
+say("in front" if os.tcgetpgrp(0) == os.getpgrp() else "behind")
 for line in sys.stdin:
-    print("read", line.strip(), flush=True)
+    say("read", line.strip())
     if line.strip() == "end":
         sys.exit(3)
 """

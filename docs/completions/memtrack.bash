@@ -1,0 +1,60 @@
+# Completion of memtrack for bash. Made by: memtrack help --format=bash
+_memtrack()
+{
+    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} options=
+    [[ $word == '=' ]] && word=
+    [[ $before == '=' ]] && before=${COMP_WORDS[COMP_CWORD - 2]}
+    if ((COMP_CWORD == 1)); then
+        COMPREPLY=($(compgen -W "--help --version run summary table tree stats flamegraph dump info help" -- "$word"))
+        return
+    fi
+    case $before in
+    --sort)
+        COMPREPLY=($(compgen -W "total own count name" -- "$word"))
+        return
+        ;;
+    --source)
+        COMPREPLY=($(compgen -W "none lines" -- "$word"))
+        return
+        ;;
+    --color)
+        COMPREPLY=($(compgen -W "auto always never" -- "$word"))
+        return
+        ;;
+    esac
+    case ${COMP_WORDS[1]} in
+    run)
+        options="-h --help -o --output -f --force -q --quiet -v --verbose -m -c --no-follow --follow-fork"
+        ;;
+    summary)
+        options="-h --help -o --output -f --force -q --quiet --leaks --allocated --temporary-allocations --process --thread --sort -n --rows --show-runtime --json --width --color --ascii --no-pager"
+        ;;
+    table)
+        options="-h --help -o --output -f --force -q --quiet --leaks --allocated --temporary-allocations --process --thread --sort -n --rows --show-runtime --json --width --color --ascii --no-pager"
+        ;;
+    tree)
+        options="-h --help -o --output -f --force -q --quiet --leaks --allocated --temporary-allocations --process --thread --sort -n --rows --threshold --inverted --show-runtime --json --width --color --ascii --no-pager"
+        ;;
+    stats)
+        options="-h --help -o --output -f --force -q --quiet --leaks --allocated --temporary-allocations --process --thread -n --rows --show-runtime --json --width --color --ascii --no-pager"
+        ;;
+    flamegraph | report)
+        options="-h --help -o --output -f --force -q --quiet --leaks --allocated --temporary-allocations --process --thread --inverted --show-runtime --source"
+        ;;
+    dump | parse)
+        options="-h --help -o --output -f --force -q --quiet --process --thread -n --rows --show-runtime --json --width --color --ascii --no-pager"
+        ;;
+    info)
+        options="-h --help -o --output -f --force -q --quiet --json --width --color --ascii --no-pager"
+        ;;
+    help)
+        options="-h --help"
+        ;;
+    esac
+    if [[ $word == -* ]]; then
+        COMPREPLY=($(compgen -W "$options" -- "$word"))
+    else
+        COMPREPLY=($(compgen -f -- "$word"))
+    fi
+}
+complete -o filenames -F _memtrack memtrack
