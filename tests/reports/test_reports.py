@@ -1,7 +1,7 @@
 """The reports of captures whose content is known: line for line, and whether they add up.
 
-The captures are those of tests/golden, the texts lie in data/. After a change that is meant, run with
-MEMTRACK_UPDATE=1, and read the difference before it is committed.
+The captures are those of tests/golden, the texts lie in data/. After a change that is meant, run
+with MEMTRACK_UPDATE=1, and read the difference before it is committed.
 """
 
 import json

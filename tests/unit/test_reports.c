@@ -246,6 +246,23 @@ TEST(a_row_of_several_threads_says_so)
     end(&setting);
 }
 
+TEST(a_thread_with_several_stacks_at_a_location_is_one_thread)
+{
+    struct setting setting = begin(&sample_capture, false);
+    struct profile profile = sample_profile;
+    struct profile_row rows_of_one[] = {sample_rows[0], sample_rows[1], sample_rows[0]};
+    struct rows rows;
+
+    profile.rows = rows_of_one;
+    profile.row_count = 3;
+    rows = rows_collect(setting.paths, &profile, VIEW_PEAK, ROWS_BY_LOCATION, ROWS_TOTAL);
+    CHECK_EQUAL(rows.count, 1);
+    CHECK_EQUAL(rows.rows[0].stream_count, 2);
+    CHECK_EQUAL(rows.rows[0].cost.bytes, 900 << 20);
+    rows_finish(&rows);
+    end(&setting);
+}
+
 TEST(rows_stand_in_the_asked_order)
 {
     struct setting setting = begin(&sample_capture, false);
