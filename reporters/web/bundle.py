@@ -6,7 +6,7 @@ that make this simple, checked here: imports are relative and name what they imp
 named, no two modules have the same top-level name, comments but those of types stand on lines of
 their own, no template literal goes over a line's end. Node takes no part in it.
 
-usage: bundle.py TEMPLATE STYLE ENTRY OUTPUT.c [DEPFILE]
+usage: bundle.py TEMPLATE ENTRY OUTPUT.c DEPFILE STYLE...
 """
 
 import base64
@@ -94,12 +94,21 @@ class Bundle:
 
     def script(self):
         """Return the whole script."""
-        return "(() => {\n'use strict';\n" + "".join(self.scripts) + "})();\n"
+        return escape("(() => {\n'use strict';\n" + "".join(self.scripts) + "})();\n", "\\u%04x")
+
+
+def escape(text, form):
+    """Return a text in ASCII. Served in a wrong encoding, it still has the hash that it had."""
+    def units(match):
+        data = match[0].encode("utf-16-be")
+        return "".join(form % int.from_bytes(data[i:i + 2], "big") for i in range(0, len(data), 2))
+    return re.sub(r"[^\x00-\x7f]", units, text)
 
 
 def strip_style(text):
     """Return a style sheet without comments and indentation."""
-    return BLANK.sub("", re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL))
+    plain = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+    return escape(BLANK.sub("", plain), "\\%x ")
 
 
 def content_hash(text):
@@ -152,22 +161,21 @@ def c_file(parts):
 
 def main(arguments):
     """Bundle; return the exit code."""
-    template, style, entry, output = (pathlib.Path(argument) for argument in arguments[:4])
+    template, entry, output, used, *styles = map(pathlib.Path, arguments)
     bundle = Bundle()
     try:
         bundle.add(entry)
         script = bundle.script()
         if "</script" in script.lower() or "<!--" in script:
             raise BundleError("the script would end its own element")
-        parts = make_parts(template.read_text(encoding="utf-8"),
-                           strip_style(style.read_text(encoding="utf-8")), script)
+        style = "".join(strip_style(path.read_text(encoding="utf-8")) for path in styles)
+        parts = make_parts(template.read_text(encoding="utf-8"), style, script)
     except (BundleError, OSError) as error:
         print(f"bundle.py: {error}", file=sys.stderr)
         return 1
     output.write_text(c_file(parts), encoding="utf-8")
-    if len(arguments) > 4:
-        used = " ".join(str(path) for path in (template, style, *bundle.paths))
-        pathlib.Path(arguments[4]).write_text(f"{output}: {used}\n", encoding="utf-8")
+    inputs = " ".join(str(path) for path in (template, *styles, *bundle.paths))
+    used.write_text(f"{output}: {inputs}\n", encoding="utf-8")
     return 0
 
 

@@ -81,7 +81,8 @@ enum {
 
 struct block {
     uint32_t row;
-    uint32_t from_tick, to_tick; /* NEVER: not released */
+    uint32_t from_tick, to_tick;     /* NEVER: not released */
+    uint32_t from_bucket, to_bucket; /* as in struct profile_interval */
     uint64_t bytes;
 };
 
@@ -254,7 +255,8 @@ static void make_samples(struct world *world)
     struct profile *profile = &world->profile;
     uint64_t rss_bytes = 0;
 
-    profile->sample_count = PROFILE_BUCKETS;
+    /* A capture of nothing has no samples either. */
+    profile->sample_count = world->block_count > 0 ? PROFILE_BUCKETS : 0;
     profile->samples = memory_allocate(PROFILE_BUCKETS, sizeof(profile->samples[0]));
     for (uint32_t bucket = 0; bucket < PROFILE_BUCKETS; bucket++) {
         uint32_t begin = (uint32_t)((uint64_t)bucket * TICKS / PROFILE_BUCKETS);
@@ -319,14 +321,14 @@ static void make_intervals(struct world *world)
 
     profile->intervals = memory_allocate(world->block_count, sizeof(profile->intervals[0]));
     for (size_t i = 0; i < world->block_count; i++) {
-        const struct block *block = &world->blocks[i];
-        uint32_t from = bucket_from(world, block->from_tick);
-        uint32_t to =
-            block->to_tick == NEVER ? PROFILE_BUCKETS : bucket_from(world, block->to_tick);
+        struct block *block = &world->blocks[i];
 
-        if (from < to)
-            profile->intervals[profile->interval_count++] =
-                (struct profile_interval){block->row, from, to, block->bytes, 1};
+        block->from_bucket = bucket_from(world, block->from_tick);
+        block->to_bucket =
+            block->to_tick == NEVER ? PROFILE_NEVER : bucket_from(world, block->to_tick);
+        if (block->from_bucket < block->to_bucket)
+            profile->intervals[profile->interval_count++] = (struct profile_interval){
+                block->row, block->from_bucket, block->to_bucket, block->bytes, 1};
     }
     qsort(profile->intervals, profile->interval_count, sizeof(profile->intervals[0]),
           compare_intervals);
@@ -443,13 +445,12 @@ static void write_question(FILE *out, const struct world *world, uint32_t from, 
     }
     for (size_t i = 0; i < world->block_count; i++) {
         const struct block *block = &world->blocks[i];
-        uint32_t begin = bucket_from(world, block->from_tick);
-        bool is_leaked = block->to_tick == NEVER;
-        uint32_t end = is_leaked ? PROFILE_BUCKETS : bucket_from(world, block->to_tick);
+        uint32_t begin = block->from_bucket, end = block->to_bucket;
+        bool is_leaked = end == PROFILE_NEVER, is_to_end = to == PROFILE_BUCKETS - 1;
 
-        if (begin < from || begin > to || begin == end)
+        if (begin < from || (begin > to && !is_to_end) || begin == end)
             continue;
-        kept_bytes += end > to ? block->bytes : 0;
+        kept_bytes += (is_to_end ? is_leaked : end > to) ? block->bytes : 0;
         leaked_bytes += is_leaked ? block->bytes : 0;
     }
     fprintf(out,
@@ -464,7 +465,8 @@ static void write_expected(FILE *out, const struct world *world)
     fputs("{\"questions\":[\n", out);
     for (unsigned i = 0; i < QUESTIONS; i++) {
         uint32_t a = (uint32_t)next_random(PROFILE_BUCKETS - 2);
-        uint32_t b = a + (uint32_t)next_random(PROFILE_BUCKETS - 1 - a);
+        uint32_t b =
+            i % 10 == 0 ? PROFILE_BUCKETS - 1 : a + (uint32_t)next_random(PROFILE_BUCKETS - 1 - a);
 
         write_question(out, world, a, b);
         fputs(i + 1 < QUESTIONS ? ",\n" : "\n", out);

@@ -77,18 +77,18 @@ function wholeRun(model, view) {
  */
 function sumRange(model, query) {
     const { from: first, to: last } = query;
+    // What came or went behind the last sample belongs to the range that reaches the end.
     const end = model.samples.count;
-    // What came after the last sample belongs to the range that reaches the end.
     const stop = last >= end - 1 ? end : last;
     if (query.mode === 'peak') {
         const at = peakSample(model, first, last);
         return sumIntervals(model, (from, to) => from <= at && to > at);
     }
     if (query.mode === 'leaks') {
-        return sumIntervals(model, (from, to) => from >= first && from <= stop && to >= end);
+        return sumIntervals(model, (from, to) => from >= first && from <= stop && to > end);
     }
     if (query.mode === 'kept') {
-        return sumIntervals(model, (from, to) => from >= first && from <= stop && to > last);
+        return sumIntervals(model, (from, to) => from >= first && from <= stop && to > stop);
     }
     return sumIntervals(model, (from) => from >= first && from <= stop);
 }
@@ -147,7 +147,7 @@ export function familyOf(allocator) {
 export function familyCurves(model, filter) {
     const { count } = model.samples;
     const { rows, intervals } = model;
-    const curves = FAMILIES.map(() => new Float64Array(count + 1));
+    const curves = FAMILIES.map(() => new Float64Array(count + 2));
     for (let i = 0; i < intervals.count; i++) {
         const row = intervals.row[i];
         if (filter.thread >= 0 && rows.thread[row] !== filter.thread) continue;

@@ -20,6 +20,20 @@ import { buildTree, layoutTree, ownCosts, totalCosts } from './tree.js';
 /** @typedef {import('./tree.js').Tree} Tree */
 
 export class App {
+    /** @type {Tree} */
+    tree;
+    /** @type {import('./tree.js').Layout} */
+    layout;
+    /** @type {import('./details.js').Costs} */
+    costs;
+    /** @type {import('./aggregate.js').RowCosts} */
+    rows;
+    /** @type {import('./search.js').Matches | null} */
+    matches = null;
+    /** @type {Palette} */
+    palette;
+    isPlanned = false;
+
     /**
      * @param {Model} model
      * @param {string} link
@@ -29,7 +43,7 @@ export class App {
         this.names = new Names(model);
         const { state, node } = readState(model, link);
         this.state = state;
-        this.frameCount = 0;
+        this.hasRuntime = model.frames.isRuntime.includes(1);
         this.isDark = false;
         /** @type {(() => void)[]} told after every change of the state */
         this.watchers = [];
@@ -94,6 +108,7 @@ export class App {
 
     /** Count for the state and draw. */
     recount() {
+        byId('tip').hidden = true;
         const { model, tree, state } = this;
         const rows = sumRows(model, state);
         const ownBytes = ownCosts(model, tree, rows.bytes);
@@ -119,6 +134,7 @@ export class App {
         const strong = document.createElement('strong');
         strong.textContent = size;
         byId('caption').replaceChildren(strong, ' ' + rest);
+        byId('caption').title = `${size} ${rest}`;
         this.timeline.draw();
     }
 
@@ -149,11 +165,13 @@ export class App {
         if (state.tab === 'flame') this.flame.draw();
         if (state.tab === 'table') {
             const isUpright = !state.isInverted;
-            const upright = isUpright ? tree : buildTree(this.model, { ...state, isInverted: false });
+            const upright = isUpright
+                ? tree
+                : buildTree(this.model, { ...state, isInverted: false });
             const shown = isUpright ? costs : this.uprightCosts(upright);
             this.table.show(upright, shown, this.matches ? this.matches.frames : null);
         }
-        showDetails(tree, names, costs, this.flame.selected, (node) => this.zoom(node));
+        showDetails(this, this.flame.selected, (node) => this.zoom(node));
     }
 
     /** The table's numbers where the graph is inverted. @param {Tree} upright */
@@ -207,7 +225,7 @@ export class App {
      */
     hover(node, event) {
         if (node < 0 || !event) byId('tip').hidden = true;
-        else showTip(this.tree, this.names, this.costs, node, event);
+        else showTip(this, node, event);
     }
 
     /** @param {number} node */
@@ -219,6 +237,7 @@ export class App {
 
     /** @param {number} node */
     select(node) {
+        byId('tip').hidden = true;
         this.flame.selected = node;
         this.flame.reveal(node);
         this.drawPanel();
@@ -269,6 +288,8 @@ export class App {
             byId('tab-' + name).tabIndex = name === tab ? 0 : -1;
             byId('panel-' + name).hidden = name !== tab;
         }
+        byId('inverted').hidden = byId('origins').hidden = tab !== 'flame';
+        byId('runtime').hidden = tab === 'info' || !this.hasRuntime;
         byId('tip').hidden = true;
         this.flame.resize();
         this.drawPanel();

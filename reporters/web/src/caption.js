@@ -22,15 +22,19 @@ function whatIsShown(model, query, costs) {
     }
     if (query.mode === 'peak') {
         const at = costs.sample >= 0 ? ` at ${formatTime(peakTime(model, costs))}` : '';
-        return costs.isWhole ? `live at the peak${at}` : `live at the highest moment of the range${at}`;
+        return costs.isWhole
+            ? `live at the peak${at}`
+            : `live at the highest moment of the range${at}`;
     }
     if (query.mode === 'leaks') {
-        return costs.isWhole ? 'not released at the end' : `from ${from} to ${to}, never released`;
+        return costs.isWhole
+            ? 'not released at the end'
+            : `allocated from ${from} to ${to} and never released`;
     }
     if (query.mode === 'kept') {
         return costs.isWhole
             ? 'allocated and not released in the whole run'
-            : `from ${from} to ${to}, not released by then`;
+            : `allocated from ${from} to ${to} and not released by then`;
     }
     return costs.isWhole
         ? 'allocated in the whole run'
@@ -60,7 +64,8 @@ function resolution(model) {
  * @returns {{size: string, rest: string}}
  */
 export function makeCaption(model, query, costs, bytes, allocations) {
-    const noun = query.mode === 'allocated' || query.mode === 'temporary' ? 'allocations' : 'blocks';
+    const noun =
+        query.mode === 'allocated' || query.mode === 'temporary' ? 'allocations' : 'blocks';
     return {
         size: formatBytes(bytes),
         rest: `in ${formatCount(allocations)} ${noun}, ${whatIsShown(model, query, costs)}`,

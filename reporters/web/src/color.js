@@ -77,9 +77,9 @@ export class Palette {
         this.shade = pick('rgba(244,245,247,.78)', 'rgba(17,19,23,.72)');
         this.rss = pick('#7a3fa0', '#c9a0e8');
         this.families = [
-            pick('#8fb8ea', '#37659c'),
-            pick('#f0c27a', '#8d6a2c'),
-            pick('#9ccfa0', '#3f7a45'),
+            pick('#7f93d6', '#5468b4'),
+            pick('#aebbe9', '#7486cd'),
+            pick('#cbd4f1', '#38457c'),
         ];
     }
 

@@ -43,9 +43,10 @@ function connectSegments(app) {
     byId('runtime').addEventListener('click', () => {
         app.change({ showsRuntime: !app.state.showsRuntime });
     });
-    byId('runtime').hidden = !app.model.frames.isRuntime.includes(1);
     byId('zoom-out').addEventListener('click', () => app.zoom(0));
-    byId('range').addEventListener('click', () => app.timeline.choose(0, app.timeline.last(), true));
+    byId('range').addEventListener('click', () =>
+        app.timeline.choose(0, app.timeline.last(), true),
+    );
 }
 
 /** @param {App} app */
@@ -74,7 +75,9 @@ function connectFilters(app) {
         allocators.append(makeElement('option', { value: String(number) }, name));
     }
     allocators.hidden = meta.allocators.length < 2;
-    allocators.addEventListener('change', () => app.change({ allocator: Number(allocators.value) }));
+    allocators.addEventListener('change', () =>
+        app.change({ allocator: Number(allocators.value) }),
+    );
 }
 
 /** @param {App} app */
@@ -190,7 +193,8 @@ function connectKeys(app) {
     document.addEventListener('keydown', (event) => {
         const target = /** @type {HTMLElement} */ (event.target);
         if (/^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName) || byId('help').open) return;
-        if (event.ctrlKey || event.metaKey || event.altKey || !Object.hasOwn(keys, event.key)) return;
+        if (event.ctrlKey || event.metaKey || event.altKey || !Object.hasOwn(keys, event.key))
+            return;
         keys[event.key]();
         event.preventDefault();
     });
@@ -215,7 +219,9 @@ function fillLegends(app) {
         legend.append(dash, 'RSS');
     }
     byId('origins').replaceChildren();
-    ORIGINS.forEach((name, origin) => byId('origins').append(swatch(palette.originColor(origin)), name));
+    ORIGINS.forEach((name, origin) =>
+        byId('origins').append(swatch(palette.originColor(origin)), name),
+    );
 }
 
 /** Show the state on the controls. @param {App} app */
@@ -224,7 +230,8 @@ function reflect(app) {
     const press = (/** @type {any} */ button, /** @type {boolean} */ is) =>
         button.setAttribute('aria-pressed', String(is));
     for (const button of byId('modes').children) press(button, button.dataset.mode === state.mode);
-    for (const button of byId('metrics').children) press(button, button.dataset.metric === state.metric);
+    for (const button of byId('metrics').children)
+        press(button, button.dataset.metric === state.metric);
     press(byId('inverted'), state.isInverted);
     press(byId('runtime'), state.showsRuntime);
     press(byId('regex'), state.isRegex);

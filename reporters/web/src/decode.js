@@ -49,7 +49,8 @@ export function unpackLz4(packed, size) {
         length = token & 15;
         if (length === 15) length = longLength(length);
         length += 4;
-        if (distance === 0 || distance > end || end + length > size) throw new Error('damaged data');
+        if (distance === 0 || distance > end || end + length > size)
+            throw new Error('damaged data');
         if (distance >= length) {
             out.copyWithin(end, end - distance, end - distance + length);
             end += length;

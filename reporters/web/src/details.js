@@ -12,6 +12,12 @@ import { formatBytes, formatCount, formatShare } from './format.js';
  * @property {Float64Array} totalBytes
  * @property {Float64Array} ownAllocations
  * @property {Float64Array} totalAllocations
+ *
+ * @typedef {object} Shown
+ * @property {Tree} tree
+ * @property {Names} names
+ * @property {Costs} costs
+ * @property {{isInverted: boolean}} state
  */
 
 const PATH_BUTTONS = 60;
@@ -41,39 +47,42 @@ export function stackText(tree, names, node) {
 }
 
 /**
- * @param {Costs} costs
+ * @param {Shown} shown
  * @param {number} node
  * @returns {[string, string, string][]} name, value, share
  */
-function numbersOf(costs, node) {
-    const all = costs.totalBytes[0];
-    return [
-        ['total', formatBytes(costs.totalBytes[node]), formatShare(costs.totalBytes[node], all)],
-        ['own', formatBytes(costs.ownBytes[node]), formatShare(costs.ownBytes[node], all)],
-        [
-            'blocks',
-            formatCount(costs.totalAllocations[node]),
-            formatShare(costs.totalAllocations[node], costs.totalAllocations[0]),
-        ],
+function numbersOf({ costs, state }, node) {
+    const bytes = (/** @type {Float64Array} */ values) =>
+        /** @type {[string, string]} */ ([
+            formatBytes(values[node]),
+            formatShare(values[node], costs.totalBytes[0]),
+        ]);
+    const blocks = costs.totalAllocations;
+    /** @type {[string, string, string][]} */
+    const numbers = [
+        ['total', ...bytes(costs.totalBytes)],
+        ['own', ...bytes(costs.ownBytes)],
+        ['blocks', formatCount(blocks[node]), formatShare(blocks[node], blocks[0])],
     ];
+    // Upside down, a box is what its callees own: nothing is its own.
+    return state.isInverted ? numbers.filter(([name]) => name !== 'own') : numbers;
 }
 
 /**
  * Fill the bar below the graph.
- * @param {Tree} tree
- * @param {Names} names
- * @param {Costs} costs
+ * @param {Shown} shown
  * @param {number} node
  * @param {(node: number) => void} onChoose
  */
-export function showDetails(tree, names, costs, node, onChoose) {
+export function showDetails(shown, node, onChoose) {
+    const { tree, names } = shown;
     const frame = tree.frame[node];
     byId('function').textContent = names.functionOf(frame);
     byId('place').textContent = names.placeOf(frame);
     byId('place').title = names.fileOf(frame);
     byId('source').textContent = names.sourceOf(frame);
     byId('numbers').replaceChildren(
-        ...numbersOf(costs, node).map(([name, value, share]) =>
+        ...numbersOf(shown, node).map(([name, value, share]) =>
             makeElement(
                 'div',
                 {},
@@ -94,19 +103,18 @@ export function showDetails(tree, names, costs, node, onChoose) {
 }
 
 /**
- * @param {Tree} tree
- * @param {Names} names
- * @param {Costs} costs
+ * @param {Shown} shown
  * @param {number} node
  * @param {PointerEvent} event
  */
-export function showTip(tree, names, costs, node, event) {
+export function showTip(shown, node, event) {
+    const { tree, names } = shown;
     const tip = byId('tip');
     const frame = tree.frame[node];
     const place = names.placeOf(frame);
     const source = names.sourceOf(frame);
     const numbers = makeElement('dl');
-    for (const [name, value, share] of numbersOf(costs, node)) {
+    for (const [name, value, share] of numbersOf(shown, node)) {
         numbers.append(
             makeElement('dt', {}, name),
             makeElement('dd', {}, value),

@@ -33,7 +33,10 @@ export function makeElement(tag, attributes = {}, ...content) {
  */
 export function fitCanvas(canvas, width, height) {
     const scale = window.devicePixelRatio || 1;
-    const pixels = [Math.max(1, Math.round(width * scale)), Math.max(1, Math.round(height * scale))];
+    const pixels = [
+        Math.max(1, Math.round(width * scale)),
+        Math.max(1, Math.round(height * scale)),
+    ];
     if (canvas.width !== pixels[0]) canvas.width = pixels[0];
     if (canvas.height !== pixels[1]) canvas.height = pixels[1];
     const context = /** @type {CanvasRenderingContext2D} */ (

@@ -22,6 +22,17 @@ const PADDING = 5;
  */
 
 export class Flame {
+    /** @type {Tree} */
+    tree;
+    /** @type {Layout} */
+    layout;
+    /** @type {Palette} */
+    palette;
+    /** @type {CanvasRenderingContext2D} */
+    context;
+    /** @type {Labels} */
+    labels;
+
     /**
      * @param {HTMLCanvasElement} canvas
      * @param {HTMLElement} scroller holds the canvas, which sticks to its top, and the spacer
@@ -116,7 +127,11 @@ export class Flame {
         if (!(layout.total[0] > 0)) {
             pen.fillStyle = palette.muted;
             pen.textAlign = 'center';
-            pen.fillText('Nothing was allocated here.', this.width / 2, Math.min(60, this.height / 2));
+            pen.fillText(
+                'Nothing was allocated here.',
+                this.width / 2,
+                Math.min(60, this.height / 2),
+            );
             pen.textAlign = 'left';
             return;
         }
@@ -128,7 +143,7 @@ export class Flame {
         const labels = [];
         const rest = new Rest(pen, palette, this.labels);
 
-        for (let node = 0; node < tree.count; ) {
+        for (let node = 0; node < tree.count;) {
             const x = (left[node] - this.from) * scale;
             const width = total[node] * scale;
             const y = depth[node] * ROW_PIXELS - top;
@@ -226,7 +241,7 @@ export class Flame {
         const { left, total } = this.layout;
         const value = this.from + (x / this.width) * (this.to - this.from);
         const row = Math.floor((y + this.scroller.scrollTop) / ROW_PIXELS);
-        for (let node = 0; node < count; ) {
+        for (let node = 0; node < count;) {
             if (value < left[node] || value >= left[node] + total[node]) node = end[node];
             else if (depth[node] === row) return node;
             else node++;
@@ -250,7 +265,10 @@ export class Flame {
         const all = this.layout.total[0];
         if (event.ctrlKey || event.metaKey) {
             const at = this.from + (event.offsetX / this.width) * span;
-            const wanted = Math.min(all, Math.max(all * 1e-6, span * Math.exp(event.deltaY * 0.003)));
+            const wanted = Math.min(
+                all,
+                Math.max(all * 1e-6, span * Math.exp(event.deltaY * 0.003)),
+            );
             this.move(at - ((at - this.from) * wanted) / span, wanted);
         } else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
             const pixels = event.deltaX || event.deltaY;

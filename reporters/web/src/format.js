@@ -74,8 +74,9 @@ export function formatTime(ns) {
  * @param {string} directory the program's, or ''
  */
 export function shortenPath(file, directory) {
-    const inLibrary = file.match(/\/(?:site|dist)-packages\/(.+)$|\/lib\/python3[^/]*\/(.+)$/);
-    if (inLibrary) return inLibrary[1] ?? inLibrary[2];
+    const inLibrary =
+        file.match(/\/(?:site|dist)-packages\/(.+)$/) ?? file.match(/\/lib\/python3[^/]*\/(.+)$/);
+    if (inLibrary) return inLibrary[1];
     if (directory && directory !== '/' && file.startsWith(directory + '/')) {
         return file.slice(directory.length + 1);
     }

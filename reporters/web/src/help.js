@@ -13,7 +13,8 @@ const KEYS = [
             ['l', 'label boxes by function, place or source line'],
             ['i', 'inverted: what allocated first, its callers below'],
             ['Ctrl+C', 'copy the stack of the selection'],
-            ['Ctrl+wheel, Shift+wheel', 'zoom and move freely'],
+            ['Ctrl+wheel', 'zoom freely'],
+            ['Shift+wheel', 'move sideways'],
         ],
     ],
     [
@@ -57,7 +58,10 @@ export function fillHelp(dialog) {
     for (const [title, keys] of KEYS) {
         const list = makeElement('dl');
         for (const [key, what] of keys) {
-            list.append(makeElement('dt', {}, makeElement('kbd', {}, key)), makeElement('dd', {}, what));
+            list.append(
+                makeElement('dt', {}, makeElement('kbd', {}, key)),
+                makeElement('dd', {}, what),
+            );
         }
         columns.append(makeElement('section', {}, makeElement('h3', {}, title), list));
     }

@@ -32,7 +32,9 @@ function factList(facts) {
 function factTable(caption, heads, rows) {
     const kind = (/** @type {number} */ i) => (i === 0 ? '' : 'number');
     const head = makeElement('tr');
-    heads.forEach((text, i) => head.append(makeElement('th', { scope: 'col', class: kind(i) }, text)));
+    heads.forEach((text, i) =>
+        head.append(makeElement('th', { scope: 'col', class: kind(i) }, text)),
+    );
     const body = makeElement('tbody');
     for (const row of rows) {
         const line = makeElement('tr');
@@ -57,7 +59,12 @@ function programFacts(meta) {
         ['Process', meta.pid ? String(meta.pid) : ''],
         ['Python', meta.python ? meta.python + kind : ''],
         ['Host', [meta.host, meta.machine].filter(Boolean).join(', ')],
-        ['Started', meta.startedMs ? new Date(meta.startedMs).toISOString().replace(/\..*/, ' UTC').replace('T', ' ') : ''],
+        [
+            'Started',
+            meta.startedMs
+                ? new Date(meta.startedMs).toISOString().replace(/\..*/, ' UTC').replace('T', ' ')
+                : '',
+        ],
         ['Recorded', formatTime(meta.endNs)],
         ['Capture', `${meta.state}, ${formatBytes(meta.overhead.captureBytes)}`],
         ['memtrack', meta.version || meta.reporter],
@@ -69,7 +76,10 @@ function totalFacts(totals) {
     /** @type {Fact[]} */
     const rare = [
         ['Reserved at most', totals.reservedPeakBytes && formatBytes(totals.reservedPeakBytes)],
-        ['Mapped files at most', totals.mappedFilePeakBytes && formatBytes(totals.mappedFilePeakBytes)],
+        [
+            'Mapped files at most',
+            totals.mappedFilePeakBytes && formatBytes(totals.mappedFilePeakBytes),
+        ],
         ['Failed allocations', totals.failedAllocations && formatCount(totals.failedAllocations)],
         ['Releases of unknown blocks', totals.unknownFrees && formatCount(totals.unknownFrees)],
         ['Order violations', totals.orderViolations && formatCount(totals.orderViolations)],
@@ -81,7 +91,10 @@ function totalFacts(totals) {
             'Peak of the heap',
             `${formatBytes(totals.peakBytes)} in ${blocks(totals.peakAllocations)} at ${formatTime(totals.peakTime)}`,
         ],
-        ['Leaked at end', `${formatBytes(totals.leakedBytes)} in ${blocks(totals.leakedAllocations)}`],
+        [
+            'Leaked at end',
+            `${formatBytes(totals.leakedBytes)} in ${blocks(totals.leakedAllocations)}`,
+        ],
         ['Peak of RSS', totals.peakRss ? formatBytes(totals.peakRss) : 'not sampled'],
         [
             'Allocated',
@@ -140,7 +153,7 @@ function sizeTable(meta) {
     for (let i = 0; i < meta.sizeAllocations.length; i++) {
         if (meta.sizeAllocations[i] === 0) continue;
         rows.push([
-            i === 0 ? '0 B' : `${formatBytes(2 ** (i - 1)).replace('.00', '')} and more`,
+            i === 0 ? '0 B' : `${formatBytes(2 ** (i - 1)).replace(/\.0+ /, ' ')} and more`,
             formatCount(meta.sizeAllocations[i]),
             formatShare(meta.sizeAllocations[i], all),
             formatBytes(meta.sizeBytes[i]),
@@ -151,13 +164,24 @@ function sizeTable(meta) {
 
 /** @param {any} meta */
 function lifetimeTable(meta) {
-    const names = ['under 1 ms', '1 to 10 ms', '10 to 100 ms', '0.1 to 1 s', '1 s and longer', 'to the end'];
+    const names = [
+        'under 1 ms',
+        '1 to 10 ms',
+        '10 to 100 ms',
+        '0.1 to 1 s',
+        '1 s and longer',
+        'to the end',
+    ];
     let all = 0;
     for (const count of meta.lifetimes) all += count;
     return factTable(
         'Lifetimes of blocks',
         ['Lifetime', 'Allocations', 'Share'],
-        names.map((name, i) => [name, formatCount(meta.lifetimes[i]), formatShare(meta.lifetimes[i], all)]),
+        names.map((name, i) => [
+            name,
+            formatCount(meta.lifetimes[i]),
+            formatShare(meta.lifetimes[i], all),
+        ]),
     );
 }
 
@@ -211,10 +235,25 @@ export function renderInfo(panel, meta) {
             ...(meta.warnings.length > 0 ? [section('Warnings', warnings)] : []),
             section('Totals', totalFacts(meta.totals)),
             section('Program', programFacts(meta)),
-            section('Allocators', factTable('Allocators', ['Allocator', 'Allocations', 'Bytes', 'Peak'], allocators)),
-            section('Threads', factTable('Threads', ['Thread', 'Allocations', 'Bytes', 'Peak'], threads)),
+            section(
+                'Allocators',
+                factTable('Allocators', ['Allocator', 'Allocations', 'Bytes', 'Peak'], allocators),
+            ),
+            section(
+                'Threads',
+                factTable('Threads', ['Thread', 'Allocations', 'Bytes', 'Peak'], threads),
+            ),
             ...(processes.length > 1
-                ? [section('Processes', factTable('Processes', ['Process', 'Allocations', 'Peak', 'RSS'], processes))]
+                ? [
+                      section(
+                          'Processes',
+                          factTable(
+                              'Processes',
+                              ['Process', 'Allocations', 'Peak', 'RSS'],
+                              processes,
+                          ),
+                      ),
+                  ]
                 : []),
             section('Sizes', sizeTable(meta)),
             section('Lifetimes', lifetimeTable(meta)),

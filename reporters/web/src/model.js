@@ -31,7 +31,7 @@ import { VarintReader, decodeBase64, unpackLz4 } from './decode.js';
  * @property {number} count
  * @property {Uint32Array} row
  * @property {Uint16Array} from
- * @property {Uint16Array} to number of samples: never released
+ * @property {Uint16Array} to number of samples: released behind the last; one more: never
  * @property {Float64Array} bytes
  * @property {Float64Array} allocations
  *
@@ -173,7 +173,7 @@ function readIntervals(bytes, count, sampleCount) {
     }
     for (let i = 0; i < count; i++) {
         const lived = reader.next();
-        to[i] = lived === 0 ? sampleCount : from[i] + lived;
+        to[i] = lived === 0 ? sampleCount + 1 : from[i] + lived;
     }
     const sizes = reader.fill(new Float64Array(count));
     const allocations = reader.fill(new Float64Array(count));

@@ -59,7 +59,7 @@ export function matchFrames(names, test) {
 export function matchNodes(tree, total, frames) {
     const nodes = [];
     let sum = 0;
-    for (let i = 1; i < tree.count; ) {
+    for (let i = 1; i < tree.count;) {
         if (frames[tree.frame[i]] && total[i] > 0) {
             nodes.push(i);
             sum += total[i];

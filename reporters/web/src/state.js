@@ -36,9 +36,13 @@ export function readState(model, link) {
     const { meta } = model;
     const last = Math.max(0, model.samples.count - 1);
     const range = /^(\d+)-(\d+)$/.exec(fields.t ?? '');
-    const pick = (/** @type {string[]} */ known, /** @type {string} */ value, /** @type {string} */ other) =>
-        known.includes(value) ? value : other;
-    const number = (/** @type {string | undefined} */ text) => (/^\d+$/.test(text ?? '') ? Number(text) : -1);
+    const pick = (
+        /** @type {string[]} */ known,
+        /** @type {string} */ value,
+        /** @type {string} */ other,
+    ) => (known.includes(value) ? value : other);
+    const number = (/** @type {string | undefined} */ text) =>
+        /^\d+$/.test(text ?? '') ? Number(text) : -1;
     /** @type {State} */
     const state = {
         mode: /** @type {Mode} */ (pick(MODES, fields.m, meta.view)),
@@ -67,7 +71,8 @@ export function readState(model, link) {
 export function stateFields(model, state, node) {
     const { meta } = model;
     const isWhole = state.from === 0 && state.to >= model.samples.count - 1;
-    const flag = (/** @type {boolean} */ is, /** @type {boolean} */ first) => (is === first ? '' : is ? '1' : '0');
+    const flag = (/** @type {boolean} */ is, /** @type {boolean} */ first) =>
+        is === first ? '' : is ? '1' : '0';
     return {
         v: state.tab === 'flame' ? '' : state.tab,
         m: state.mode === meta.view ? '' : state.mode,

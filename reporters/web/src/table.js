@@ -14,6 +14,11 @@ import { formatBytes, formatCount, formatShare } from './format.js';
  * @property {number} own bytes
  * @property {number} allocations own
  *
+ * @typedef {object} TableCosts by node
+ * @property {Float64Array} ownBytes
+ * @property {Float64Array} totalBytes
+ * @property {Float64Array} ownAllocations
+ *
  * @typedef {'total' | 'own' | 'allocations' | 'function' | 'place'} SortKey
  */
 
@@ -43,8 +48,7 @@ export function groupFrames(names, byLine) {
  * Sum nodes by group. What recurses is counted once.
  * @param {Tree} tree the recorded one or without runtime frames, not inverted
  * @param {Uint32Array} groups
- * @param {{ownBytes: Float64Array, totalBytes: Float64Array, ownAllocations: Float64Array}} costs
- *     by node
+ * @param {TableCosts} costs
  * @returns {TableRow[]} groups that hold anything
  */
 export function sumGroups(tree, groups, costs) {
@@ -110,6 +114,10 @@ const COLUMNS = [
 ];
 
 export class Table {
+    /** @type {{tree: Tree, costs: TableCosts, matches: Uint8Array | null}} */
+    data;
+    mostOwn = 0;
+
     /**
      * @param {HTMLElement} panel
      * @param {Names} names
@@ -128,7 +136,7 @@ export class Table {
 
     /**
      * @param {Tree} tree
-     * @param {{ownBytes: Float64Array, totalBytes: Float64Array, ownAllocations: Float64Array}} costs
+     * @param {TableCosts} costs
      * @param {Uint8Array | null} matches by frame
      */
     show(tree, costs, matches) {
@@ -143,6 +151,7 @@ export class Table {
         if (matches) rows = rows.filter((row) => matches[row.frame]);
         sortRows(rows, this.key, this.isRising, this.names);
         const all = costs.totalBytes[0];
+        this.mostOwn = rows.reduce((most, row) => Math.max(most, row.own), 0);
         const body = makeElement('tbody');
         for (const row of rows.slice(0, this.limit)) body.append(this.makeRow(row, all));
         const table = makeElement(
@@ -159,7 +168,11 @@ export class Table {
     /** @param {number} count */
     makeChoice(count) {
         const line = makeElement('div', { class: 'line table-line' });
-        const group = makeElement('div', { class: 'segments', role: 'group', 'aria-label': 'Rows' });
+        const group = makeElement('div', {
+            class: 'segments',
+            role: 'group',
+            'aria-label': 'Rows',
+        });
         for (const byLine of [false, true]) {
             const button = makeElement(
                 'button',
@@ -192,13 +205,16 @@ export class Table {
             });
             const attributes = { scope: 'col', 'aria-sort': sort, 'data-key': key };
             row.append(
-                makeElement('th', isNumber ? { ...attributes, class: 'number' } : attributes, button),
+                makeElement(
+                    'th',
+                    isNumber ? { ...attributes, class: 'number' } : attributes,
+                    button,
+                ),
             );
-            if (key === 'total' || key === 'own') {
-                row.append(
-                    makeElement('th', { scope: 'col', class: 'number' }, '%'),
-                );
+            if (isNumber && key !== 'allocations') {
+                row.append(makeElement('th', { scope: 'col', class: 'number' }, '%'));
             }
+            if (key === 'own') row.append(makeElement('td', { 'aria-hidden': 'true' }));
         }
         return makeElement('thead', {}, row);
     }
@@ -212,15 +228,16 @@ export class Table {
             makeElement('td', { class: name }, text);
         const link = makeElement('button', { class: 'link' }, this.names.functionOf(row.frame));
         link.addEventListener('click', () => this.onChoose(row.frame));
-        const share = number(formatShare(row.own, all), 'number muted share');
-        share.style.setProperty('--share', `${(100 * row.own) / (all || 1)}%`);
+        const bar = makeElement('span');
+        bar.style.width = `${(100 * row.own) / (this.mostOwn || 1)}%`;
         return makeElement(
             'tr',
             {},
             number(formatBytes(row.total)),
             number(formatShare(row.total, all), 'number muted'),
             number(formatBytes(row.own)),
-            share,
+            number(formatShare(row.own, all), 'number muted'),
+            makeElement('td', { class: 'bar', 'aria-hidden': 'true' }, bar),
             number(formatCount(row.allocations)),
             makeElement('td', {}, link),
             makeElement(

@@ -20,6 +20,13 @@ const GRIP_PIXELS = 5;
  */
 
 export class Timeline {
+    /** @type {Palette} */
+    palette;
+    /** @type {CanvasRenderingContext2D} */
+    context;
+    width = 0;
+    height = 0;
+
     /**
      * @param {HTMLCanvasElement} canvas
      * @param {Model} model
@@ -101,7 +108,8 @@ export class Timeline {
         const start = this.sampleAt(x);
         const isInside = !this.isWhole() && x > begin && x < end;
         if (!this.isWhole() && Math.abs(x - begin) <= GRIP_PIXELS) this.drag = (at) => [at, to];
-        else if (!this.isWhole() && Math.abs(x - end) <= GRIP_PIXELS) this.drag = (at) => [from, at];
+        else if (!this.isWhole() && Math.abs(x - end) <= GRIP_PIXELS)
+            this.drag = (at) => [from, at];
         else if (isInside && event.shiftKey === false) {
             this.drag = (at) => {
                 const shift = Math.max(-from, Math.min(this.last() - to, at - start));
@@ -185,7 +193,8 @@ export class Timeline {
             most = Math.max(most, samples.heap[i], samples.rss[i]);
         }
         const bottom = this.height - BOTTOM;
-        const yOf = (/** @type {number} */ bytes) => bottom - (bytes / (most * 1.04)) * (bottom - TOP);
+        const yOf = (/** @type {number} */ bytes) =>
+            bottom - (bytes / (most * 1.04)) * (bottom - TOP);
         pen.fillStyle = palette.panel;
         pen.fillRect(0, 0, this.width, this.height);
         this.drawAxes(most, yOf, bottom);
@@ -214,7 +223,7 @@ export class Timeline {
             pen.moveTo(LEFT, y);
             pen.lineTo(this.width - RIGHT, y);
             pen.stroke();
-            pen.fillText(bytes === 0 ? '0' : formatBytes(bytes).replace('.00', ''), LEFT - 8, y);
+            pen.fillText(bytes === 0 ? '0' : formatBytes(bytes).replace(/\.0+ /, ' '), LEFT - 8, y);
         }
         pen.textAlign = 'center';
         const count = Math.max(2, Math.floor((this.width - LEFT) / 110));
