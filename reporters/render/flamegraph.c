@@ -60,7 +60,7 @@ static void fit_tree(struct parts *parts)
         page_time_finish(&parts->time);
         page_tree_destroy(parts->tree);
     }
-    page_time_merge(&parts->time, input->profile->sample_count, fit->max_intervals);
+    page_time_merge(&parts->time, fit->max_intervals);
     parts->page.threshold_ppm = fit->threshold_ppm;
 }
 
@@ -129,8 +129,7 @@ static void pack_rows(const struct page_tree *tree, struct page_bytes *to)
  * Columns: row, from the interval before; first bucket, from the interval before of the same row;
  * buckets lived, 0 for ever; bytes; allocations.
  */
-static void pack_intervals(const struct page_time *time, uint32_t bucket_count,
-                           struct page_bytes *to)
+static void pack_intervals(const struct page_time *time, struct page_bytes *to)
 {
     const struct page_interval *intervals = time->intervals;
 
@@ -144,8 +143,8 @@ static void pack_intervals(const struct page_time *time, uint32_t bucket_count,
     }
     for (size_t i = 0; i < time->interval_count; i++)
         page_bytes_add_varint(to,
-                              intervals[i].to_bucket >= bucket_count
-                                  ? 0
+                              intervals[i].to_bucket == PAGE_NEVER_BUCKET
+                                  ? 0u
                                   : (uint32_t)intervals[i].to_bucket - intervals[i].from_bucket);
     for (size_t i = 0; i < time->interval_count; i++)
         page_bytes_add_varint(to, intervals[i].bytes);
@@ -206,7 +205,7 @@ static bool write_data(struct parts *parts, FILE *out, struct error *err)
             pack_rows(parts->tree, &content);
             break;
         case DATA_INTERVALS:
-            pack_intervals(&parts->time, profile->sample_count, &content);
+            pack_intervals(&parts->time, &content);
             break;
         case DATA_SAMPLES:
             pack_samples(profile, &content);

@@ -2,16 +2,17 @@
  * The page's facts: what ran, how it went, the totals, what the reader should be warned of, and
  * what the profiler itself did cost. Runs in the tools.
  *
- * Keys stand in a fixed order, so the same capture gives the same bytes. "<" is written as \u003c:
- * no text can end the element it stands in.
+ * Keys stand in a fixed order, so the same capture gives the same bytes.
  */
 #include "render/page_meta.h"
 
 #include "memtrack/protocol.h"
 #include "print/json_write.h"
+#include "print/text.h"
 #include "report/health.h"
 #include "report/labels.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -261,6 +262,23 @@ static void write_object(FILE *out, const struct page *page)
     json_write_finish(&json);
 }
 
+/* Write JSON in ASCII and without "<": for no reader it ends too early, or means something else. */
+static void write_escaped(FILE *out, const char *text)
+{
+    while (*text != '\0') {
+        uint32_t character;
+
+        text += text_decode(text, &character);
+        if (character >= 0x10000)
+            fprintf(out, "\\u%04" PRIx32 "\\u%04" PRIx32, 0xd7c0 + (character >> 10),
+                    0xdc00 + (character & 0x3ff));
+        else if (character >= 0x80 || character == '<')
+            fprintf(out, "\\u%04" PRIx32, character);
+        else
+            putc((int)character, out);
+    }
+}
+
 bool page_meta_write(FILE *out, const struct page *page, struct error *err)
 {
     char *text = NULL;
@@ -275,12 +293,8 @@ bool page_meta_write(FILE *out, const struct page *page, struct error *err)
     if (!is_written)
         error_set(err, "the page: out of memory: show a part with --process or --thread");
     fputs("<script type=\"application/json\" id=\"data-meta\">", out);
-    for (size_t i = 0; i < length_bytes; i++) {
-        if (text[i] == '<')
-            fputs("\\u003c", out);
-        else
-            putc(text[i], out);
-    }
+    if (is_written)
+        write_escaped(out, text);
     fputs("</script>\n", out);
     free(text);
     return is_written;

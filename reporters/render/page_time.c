@@ -15,12 +15,12 @@
 #include <string.h>
 
 enum {
-    NEVER_BUCKET = 2 * PROFILE_BUCKETS, /* where blocks lie that were never released */
-    MAX_LEVEL = 11,                     /* squares of all PROFILE_BUCKETS */
+    MAX_LEVEL = 11, /* squares of all PROFILE_BUCKETS */
 };
 
 _Static_assert(PROFILE_BUCKETS == 1 << MAX_LEVEL, "one square holds the plane");
-_Static_assert(NEVER_BUCKET <= UINT16_MAX, "a bucket fits");
+_Static_assert(PAGE_NEVER_BUCKET >= 2 * PROFILE_BUCKETS, "no square holds it and a bucket");
+_Static_assert(PAGE_NEVER_BUCKET <= UINT16_MAX, "a bucket fits");
 
 static int compare_times(const void *a, const void *b)
 {
@@ -72,10 +72,12 @@ static void distribute(struct page_time *time, const struct profile *profile,
         const struct profile_interval *interval = &profile->intervals[i];
         uint32_t row = tree->row_of_profile_row[interval->row];
 
+        assert(interval->from_bucket < interval->to_bucket);
         time->intervals[starts[row]++] = (struct page_interval){
             .row = row,
             .from_bucket = (uint16_t)interval->from_bucket,
-            .to_bucket = (uint16_t)interval->to_bucket,
+            .to_bucket = (uint16_t)(interval->to_bucket == PROFILE_NEVER ? PAGE_NEVER_BUCKET
+                                                                         : interval->to_bucket),
             .bytes = interval->bytes,
             .allocations = interval->allocations,
         };
@@ -177,15 +179,6 @@ static size_t merge_squares(struct page_interval *intervals, size_t count, unsig
     return kept;
 }
 
-/* Move what was never released to a far row of squares, or back. */
-static void move_never_released(struct page_time *time, uint32_t from, uint32_t to)
-{
-    for (size_t i = 0; i < time->interval_count; i++) {
-        if (time->intervals[i].to_bucket == from)
-            time->intervals[i].to_bucket = (uint16_t)to;
-    }
-}
-
 static double first_weight(const struct page_time *time, size_t limit_count)
 {
     double all = 0;
@@ -195,7 +188,7 @@ static double first_weight(const struct page_time *time, size_t limit_count)
     return all / (double)limit_count / 16 + 1;
 }
 
-void page_time_merge(struct page_time *time, uint32_t bucket_count, size_t limit_count)
+void page_time_merge(struct page_time *time, size_t limit_count)
 {
     size_t count = time->interval_count;
     double last_weight;
@@ -203,7 +196,6 @@ void page_time_merge(struct page_time *time, uint32_t bucket_count, size_t limit
     if (count <= limit_count || limit_count == 0)
         return;
     time->is_merged = true;
-    move_never_released(time, bucket_count, NEVER_BUCKET);
     qsort(time->intervals, count, sizeof(time->intervals[0]), compare_places);
     /* The last weight merges all of a row that the largest squares hold. */
     last_weight = first_weight(time, 1) * PROFILE_BUCKETS * 32;
@@ -214,7 +206,6 @@ void page_time_merge(struct page_time *time, uint32_t bucket_count, size_t limit
             break;
     }
     time->interval_count = count;
-    move_never_released(time, NEVER_BUCKET, bucket_count);
     sort_rows(time);
     time->interval_count = unite_equal(time->intervals, time->interval_count);
 }

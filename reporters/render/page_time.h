@@ -15,9 +15,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum {
+    PAGE_NEVER_BUCKET = 2 * PROFILE_BUCKETS, /* the to_bucket of what was not released */
+};
+
 struct page_interval {
     uint32_t row;                    /* in page_tree.rows */
-    uint16_t from_bucket, to_bucket; /* as in struct profile_interval */
+    uint16_t from_bucket, to_bucket; /* as in struct profile_interval, but for PAGE_NEVER_BUCKET */
     uint64_t bytes;
     uint64_t allocations;
 };
@@ -40,7 +44,7 @@ void page_time_init(struct page_time *time, const struct profile *profile,
  * Blocks of one row that were allocated and released at nearly the same times become one interval
  * between their mean times; those with the least bytes x time go first. Context: tool.
  */
-void page_time_merge(struct page_time *time, uint32_t bucket_count, size_t limit_count);
+void page_time_merge(struct page_time *time, size_t limit_count);
 
 /* Give it back. Context: tool. */
 void page_time_finish(struct page_time *time);
