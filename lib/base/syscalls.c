@@ -29,6 +29,8 @@ void *sys_map_wiped(size_t size_bytes)
         sys_unmap((void *)address, size_bytes);
         return NULL;
     }
+    /* Little of it is ever touched: a huge page would make that 2 MiB of the program's memory. */
+    sys_call(SYS_madvise, address, (long)size_bytes, MADV_NOHUGEPAGE, 0, 0, 0);
     return (void *)address;
 }
 
@@ -46,12 +48,19 @@ void *sys_remap_wiped(void *memory, size_t old_bytes, size_t new_bytes)
     return sys_failed(address) ? NULL : (void *)address;
 }
 
+static _Atomic bool is_clock_coarse;
+
+void sys_use_coarse_clock(void)
+{
+    is_clock_coarse = true;
+}
+
 uint64_t sys_now_ns(void)
 {
     struct timespec now = {0};
 
     /* libc asks the vDSO: no system call that a filter could refuse, and it cannot fail. */
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(is_clock_coarse ? CLOCK_MONOTONIC_COARSE : CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 

@@ -76,6 +76,12 @@ void *sys_remap_wiped(void *memory, size_t old_bytes, size_t new_bytes);
 /* Return CLOCK_MONOTONIC in ns. Context: hot path (slow paths only: it costs 25 ns). */
 uint64_t sys_now_ns(void);
 
+/*
+ * From now on let sys_now_ns() be right to a few milliseconds only, but never read the time stamp
+ * counter: the process may lose the right to do so. Context: any thread.
+ */
+void sys_use_coarse_clock(void);
+
 /* Sleep, at most so long. Context: hot path (slow paths only). */
 void sys_sleep(uint64_t duration_ns);
 

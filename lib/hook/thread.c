@@ -5,6 +5,7 @@
  * could refuse: threads spin where they would sleep. A filter is announced by its own prctl() or by
  * the one that has to come before it (PR_SET_NO_NEW_PRIVS, unless the program is root's).
  */
+#include "base/syscalls.h"
 #include "hook/real.h"
 #include "record/life.h"
 #include "record/process.h"
@@ -29,6 +30,9 @@ HOOK int prctl(int option, ...)
         return real_is_missing();
     if (option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP)
         process.makes_no_calls = true;
+    /* SECCOMP_MODE_STRICT takes the counter away as well (linux kernel/seccomp.c). */
+    if (option == PR_SET_TSC || option == PR_SET_SECCOMP)
+        sys_use_coarse_clock();
     result = real.prctl(option, rest[0], rest[1], rest[2], rest[3]);
     if (result == 0 && option == PR_SET_NAME)
         life_thread_name((const char *)rest[0]);

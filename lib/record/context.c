@@ -12,6 +12,7 @@
 #include "record/ring.h"
 #include "record/segment.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -128,15 +129,31 @@ static struct context *claim(uintptr_t frame)
     return context_own->epoch != 0 ? context_own : NULL;
 }
 
-/* Something has changed since the thread looked last, if only the time. False: no room to say so. */
+/* What the walkers count, for all to see. Relaxed: each is a total, written whole. */
+static void tell_totals(void)
+{
+    atomic_store_explicit(&process.slot->counters[COUNTER_WALKS_FAILED], python_walks_failed(),
+                          memory_order_relaxed);
+    atomic_store_explicit(&process.slot->counters[COUNTER_NAMES_LOST], python_names_lost(),
+                          memory_order_relaxed);
+    atomic_store_explicit(&process.slot->counters[COUNTER_PYTHON_REFUSED],
+                          python_interpreters_refused(), memory_order_relaxed);
+}
+
+/*
+ * Something has changed since the thread looked last, if only the time.
+ * Returns false when there was no room to say so.
+ */
 static bool refresh(struct context *context, uint32_t epoch, uintptr_t frame)
 {
     uint64_t began_ns = sys_now_ns();
+    uint64_t waited_ns = context->wait_ns;
     bool has_begun;
 
     context->epoch = epoch;
     has_begun = segment_begin(context, SYNC_EPOCH, frame);
-    process_count(COUNTER_SLOW_NS, sys_now_ns() - began_ns);
+    tell_totals();
+    process_count(COUNTER_SLOW_NS, sys_now_ns() - began_ns - (context->wait_ns - waited_ns));
     return has_begun;
 }
 
@@ -159,10 +176,13 @@ static bool is_muted(uintptr_t frame, const void *caller)
  */
 static void look_for_python(const void *caller)
 {
+    int errno_of_program = errno;
+
     if (process_is_loader(caller))
         return;
     context_has_loaded = false;
-    process_find_python();
+    process_find_python(); /* asks the loader */
+    errno = errno_of_program;
 }
 
 struct context *context_enter(uintptr_t frame, const void *caller)

@@ -37,6 +37,7 @@ struct context {
     uint64_t lap;            /* the one in which CLOCK was written last, plus 1 */
     uint64_t lost;           /* events that the next LOST record will tell of */
     uint64_t lossy_consumed; /* what the reader had released when we stopped waiting */
+    uint64_t wait_ns;        /* spent waiting for room, in all */
     struct python_walk walk;
     struct slot scratch[GROUP_MAX_SLOTS]; /* deltas of the event that is busy */
 };

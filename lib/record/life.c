@@ -25,7 +25,7 @@ enum {
 /* NULL: nothing to record to, or nothing to say from here. */
 static struct context *enter(uintptr_t frame)
 {
-    if (process.header == NULL)
+    if (process.header == NULL || process_is_borrowed())
         return NULL;
     return context_enter(frame, NULL);
 }
@@ -36,7 +36,7 @@ void life_record(enum life life, uint64_t code, bool lacks_session)
     struct slot record = {
         slot_head(OP_LIFE) | (unsigned)life | (lacks_session ? LIFE_LACKS_SESSION : 0), code};
 
-    if (context != NULL && process_is_ours() && !ring_write(context, &record, 1))
+    if (context != NULL && !ring_write(context, &record, 1))
         context_lose_event(context);
 }
 
@@ -46,7 +46,7 @@ void life_fork_ahead(void)
     struct context *context = enter(frame);
     struct slot record = {slot_head(OP_LIFE) | LIFE_FORK, 0};
 
-    if (context == NULL || !process_is_ours())
+    if (context == NULL)
         return;
     if (!segment_begin(context, SYNC_FORK, frame) || !ring_write(context, &record, 1))
         context_lose_event(context);
@@ -68,12 +68,11 @@ void life_thread_name(const char *name)
     size_t count_bytes = strnlen(name, THREAD_NAME_BYTES);
 
     /* In a handler on top of an event the scratch memory is in use: the name is then not told. */
-    if (context == NULL || !process_is_ours() || !chain_take(context, frame))
+    if (context == NULL || !chain_take(context, frame))
         return;
     put_u32(bytes, sys_thread_id());
     bytes[4] = NAME_THREAD;
     memcpy(bytes + BLOB_NAME_HEADER_BYTES, name, count_bytes);
-    if (!blob_write(context, BLOB_NAME, bytes, BLOB_NAME_HEADER_BYTES + count_bytes))
-        process_count(COUNTER_NAMES_LOST, 1);
+    blob_write(context, BLOB_NAME, bytes, BLOB_NAME_HEADER_BYTES + count_bytes);
     chain_release(context);
 }

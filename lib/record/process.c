@@ -142,7 +142,7 @@ bool process_claim(void)
         arch_pause();
         state = atomic_load_explicit(&process.image->state, memory_order_acquire);
     }
-    return state == IMAGE_LIVE && process_is_ours();
+    return state == IMAGE_LIVE && !process_is_borrowed();
 }
 
 void process_find_python(void)
@@ -164,9 +164,10 @@ bool process_is_followed(void)
     return (process.header->options & POOL_OPTION_FOLLOW) != 0;
 }
 
-bool process_is_ours(void)
+bool process_is_borrowed(void)
 {
-    return process.image != NULL && process.image->pid == sys_process_id();
+    /* A forked child's is zero until it takes a slot. */
+    return process.image->pid != 0 && process.image->pid != sys_process_id();
 }
 
 bool process_has_threads(void)
@@ -192,7 +193,7 @@ static void let_go_of_pool(void)
 {
     if (atomic_exchange(&process.is_off, true))
         return;
-    if (process.image->state == IMAGE_LIVE && process_is_ours())
+    if (process.image->state == IMAGE_LIVE && !process_is_borrowed())
         atomic_store_explicit(&process.slot->state, PROCESS_DETACHED, memory_order_release);
     sys_call(SYS_mmap, (long)process.header, (long)process.mapped_bytes, PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);

@@ -107,8 +107,11 @@ static inline bool process_is_loader(const void *address)
     return (uintptr_t)address - process.loader_start < process.loader_end - process.loader_start;
 }
 
-/* Whether this is the process whose threads' contexts we see (not so in a child of vfork). */
-bool process_is_ours(void);
+/*
+ * Whether the memory is another process's: this is a child of vfork.
+ * Context: any thread.
+ */
+bool process_is_borrowed(void);
 
 /* Whether more than one thread has recorded. Context: hot path. */
 bool process_has_threads(void);

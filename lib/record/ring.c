@@ -216,10 +216,9 @@ static enum room try_room(struct context *context, struct ring_entry *ring, stru
     return write_due(context, cursor) ? ROOM_ASK_AGAIN : ROOM_MADE;
 }
 
-bool ring_make_room(struct context *context, unsigned need)
+static bool make_room(struct context *context, unsigned need, struct wait *wait)
 {
     struct ring_entry *ring = context->ring;
-    struct wait wait = {0};
     enum room room = ROOM_ASK_AGAIN;
 
     atomic_signal_fence(memory_order_seq_cst);
@@ -238,10 +237,22 @@ bool ring_make_room(struct context *context, unsigned need)
         if (room != ROOM_FULL)
             continue;
         repair_hole(ring, slots, consumed);
-        if (!wait_for_reader(context, ring, consumed, &wait))
+        if (!wait_for_reader(context, ring, consumed, wait))
             return false;
     }
-    if (wait.began_ns != 0)
-        process_count(COUNTER_WAIT_NS, sys_now_ns() - wait.began_ns);
     return true;
+}
+
+bool ring_make_room(struct context *context, unsigned need)
+{
+    struct wait wait = {0};
+    bool has_room = make_room(context, need, &wait);
+
+    if (wait.began_ns != 0) {
+        uint64_t wait_ns = sys_now_ns() - wait.began_ns;
+
+        context->wait_ns += wait_ns;
+        process_count(COUNTER_WAIT_NS, wait_ns);
+    }
+    return has_room;
 }
