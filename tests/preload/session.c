@@ -131,19 +131,15 @@ static _Noreturn void become(const struct session *session, char *const *argumen
     put_digits(uuid, session->uuid, UUID_BYTES);
     put_digits(token, session->token, TOKEN_BYTES);
     snprintf(locator, sizeof(locator), "%s:%s:/capture", uuid, token);
-    snprintf(preload, sizeof(preload), "%s%s%s", MEMTRACK_MODULE,
-             options->preload_more != NULL ? ":" : "",
+    snprintf(preload, sizeof(preload), "%s:%s:%s",
+             options->preload_before != NULL ? options->preload_before : "", MEMTRACK_MODULE,
              options->preload_more != NULL ? options->preload_more : "");
     require(setenv(SESSION_VARIABLE, locator, 1) == 0 && setenv("LD_PRELOAD", preload, 1) == 0,
             "no environment");
     if (options->variable != NULL)
         putenv(strdup(options->variable));
-    if (options->output_path != NULL) {
-        int fd = open(options->output_path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-
-        require(fd >= 0 && dup2(fd, STDOUT_FILENO) >= 0, "no output");
-        close(fd);
-    }
+    if (options->output_fd != 0)
+        require(dup2(options->output_fd, STDOUT_FILENO) >= 0, "no output");
     if (options->in_child != NULL)
         options->in_child();
     execv(arguments[0], arguments);
@@ -188,7 +184,8 @@ void session_run(const struct session_options *options, char *const *arguments,
     for (unsigned round = 0; !has_ended || has_living_process(&ret_result->pool); round++) {
         require(round < LIMIT_ROUNDS, "the program does not end");
         serve(&session);
-        test_pool_tick(&ret_result->pool);
+        if (!options->is_stopped)
+            test_pool_tick(&ret_result->pool);
         if (!options->lets_rings_fill)
             test_pool_drain(&ret_result->pool, false);
         if (!has_ended)

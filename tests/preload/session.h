@@ -9,15 +9,17 @@
 /* How a program is to be run. Zero and NULL are the usual. */
 struct session_options {
     uint64_t pool_options;
-    uint32_t ring_count;      /* 0: 16 */
-    bool refuses;             /* the handshake is answered with HANDSHAKE_REFUSED */
-    bool is_silent;           /* no answer at all */
-    bool has_no_socket;       /* nobody listens */
-    bool lets_rings_fill;     /* nothing is drained before the end */
-    const char *preload_more; /* another library, after ours */
-    const char *variable;     /* "NAME=value", added to the environment */
-    const char *output_path;  /* where stdout goes; NULL: as the test's */
-    void (*in_child)(void);   /* called before exec */
+    uint32_t ring_count;        /* 0: 16 */
+    bool refuses;               /* the handshake is answered with HANDSHAKE_REFUSED */
+    bool is_silent;             /* no answer at all */
+    bool has_no_socket;         /* nobody listens */
+    bool lets_rings_fill;       /* nothing is drained before the end */
+    bool is_stopped;            /* no tick and no heartbeat either */
+    const char *preload_more;   /* another library, after ours */
+    const char *preload_before; /* another library, before ours */
+    const char *variable;       /* "NAME=value", added to the environment */
+    int output_fd;              /* where stdout goes; 0: as the test's */
+    void (*in_child)(void);     /* called before exec */
 };
 
 /* What came of it. */
