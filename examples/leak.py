@@ -6,6 +6,7 @@
 The leak is in remember(); what answer() needs for a moment is not.
 """
 import itertools
+import os
 
 REQUESTS = 20_000
 ANSWER_BYTES = 1000
@@ -34,7 +35,8 @@ def handle(request):
 def main():
     for request in range(REQUESTS):
         handle(request % 100)
-    print(f"{len(cache)} answers to 100 different requests are kept")
+    print(f"{len(cache)} answers to 100 different requests are kept", flush=True)
+    os._exit(0)  # as servers end: Python would release the cache in an orderly end
 
 
 if __name__ == "__main__":
