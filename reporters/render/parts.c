@@ -95,6 +95,13 @@ static void write_totals_line(const struct profile *profile, FILE *out)
     fputc('\n', out);
 }
 
+uint32_t parts_filter_pid(const struct render_input *input)
+{
+    uint32_t index = capture_process_index(input->capture, input->options->process_number);
+
+    return index < input->capture->process_count ? input->capture->processes[index].pid : 0;
+}
+
 static void write_shown_line(const struct render_input *input, FILE *out)
 {
     static const char *const texts[VIEW_COUNT] = {
@@ -108,7 +115,7 @@ static void write_shown_line(const struct render_input *input, FILE *out)
 
     fprintf(out, "shown: %s", texts[options->view]);
     if (options->process_number > 0)
-        fprintf(out, ", process %u", options->process_number);
+        fprintf(out, ", process %u", parts_filter_pid(input));
     if (options->tid > 0)
         fprintf(out, ", thread %u", options->tid);
     fprintf(out, ": %s in %s allocations\n", units_format_size(cost.bytes, 0).text,

@@ -23,6 +23,9 @@ enum rows_sort parts_sort(const struct render_options *options);
 /* Return how many of count rows are to be shown. Context: tool. */
 size_t parts_row_limit(const struct render_options *options, size_t count);
 
+/* Return the pid of the process that is asked for, as users know it; 0: of all. Context: tool. */
+uint32_t parts_filter_pid(const struct render_input *input);
+
 /* Return the sum of a view over all rows. Context: tool. */
 struct profile_cost parts_view_cost(const struct profile *profile, enum profile_view view);
 

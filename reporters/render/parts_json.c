@@ -78,13 +78,14 @@ static void write_capture(struct json_writer *json, const struct render_input *i
     memory_pool_finish(&pool);
 }
 
-static void write_filters(struct json_writer *json, const struct render_options *options)
+static void write_filters(struct json_writer *json, const struct render_input *input)
 {
+    const struct render_options *options = input->options;
     char text[32];
 
     json_write_open_array(json, "filters");
     if (options->process_number > 0) {
-        snprintf(text, sizeof(text), "process %u", options->process_number);
+        snprintf(text, sizeof(text), "process %u", parts_filter_pid(input));
         json_write_text(json, NULL, text);
     }
     if (options->tid > 0) {
@@ -111,7 +112,7 @@ static void write_view(struct json_writer *json, const struct render_input *inpu
     json_write_number(json, "from_ns", 0);
     json_write_number(json, "to_ns",
                       view == VIEW_PEAK ? profile->totals.peak_time_ns : profile->end_ns);
-    write_filters(json, input->options);
+    write_filters(json, input);
     json_write_number(json, "bytes", cost.bytes);
     json_write_number(json, "allocations", cost.allocations);
     json_write_close(json);

@@ -232,6 +232,8 @@ TEST(json_says_what_was_captured_and_what_is_shown)
     CHECK_EQUAL(number_at(view, "bytes"), 1024);
     CHECK_EQUAL(number_at(view, "allocations"), 2);
     CHECK_EQUAL(json_array_size(json_object_get(view, "filters")), 2);
+    CHECK_TEXT(json_string_value(json_array_get(json_object_get(view, "filters"), 0)),
+               "process 4242");
     CHECK_EQUAL(json_array_size(json_object_get(report, "rows")), 4);
     json_decref(report);
 }
