@@ -70,6 +70,7 @@ static void discover(struct drain *drain, struct process *process, enum process_
         atomic_fetch_add_explicit(&drain->session->fork_children, 1, memory_order_relaxed);
     session_use_slot(drain->session, process->slot);
     write_process(drain, process);
+    sink_put_records(&drain->sink); /* before what the main thread has to say of it */
     /* It may have ended meanwhile: then it stays so. */
     if (phase != PHASE_ENDED)
         process_move_phase(process, phase, PHASE_LIVE);

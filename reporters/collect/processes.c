@@ -121,6 +121,13 @@ static void end_process(struct session *session, struct process *process, uint8_
     pool_ring_doorbell(&session->pool);
 }
 
+/* The drain may not have seen yet that it said its number. */
+static uint32_t number_of(const struct session *session, const struct process *process)
+{
+    return atomic_load_explicit(&session->pool.processes[process->slot].number,
+                                memory_order_acquire);
+}
+
 int processes_welcome(struct session *session, uint32_t pid, uint32_t how)
 {
     struct process *before = find_pid(session, pid);
@@ -139,7 +146,7 @@ int processes_welcome(struct session *session, uint32_t pid, uint32_t how)
             end_process(session, before, END_EXEC, 0);
         slot->outer_pid = pid;
         if (how == PROCESS_BY_EXEC && parent != NULL)
-            process->parent_number = parent->number;
+            process->parent_number = number_of(session, parent);
         set_pid(process, pid);
         process_set_phase(process, PHASE_WELCOME);
         session_use_slot(session, i);
@@ -319,8 +326,13 @@ uint32_t processes_alive(struct session *session)
 {
     uint32_t count = 0;
 
-    for (uint32_t i = 0; i < session_process_limit(session); i++)
-        count += is_alive(&session->processes[i]);
+    /* One that is looked for still may be gone: it does not count yet. */
+    for (uint32_t i = 0; i < session_process_limit(session); i++) {
+        const struct process *process = &session->processes[i];
+
+        count +=
+            is_alive(process) && atomic_load_explicit(&process->pid, memory_order_relaxed) != 0;
+    }
     return count;
 }
 

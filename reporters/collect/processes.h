@@ -33,7 +33,7 @@ int processes_welcome(struct session *session, uint32_t pid, uint32_t how);
  */
 bool processes_look(struct session *session);
 
-/* Return how many have not ended. Context: main thread. */
+/* Return how many are known to be alive. Context: main thread. */
 uint32_t processes_alive(struct session *session);
 
 /* Return how many are not freed yet: their records may not be in the file. Context: main thread. */

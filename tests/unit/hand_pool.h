@@ -14,6 +14,7 @@
 #include "collect/pack.h"
 #include "collect/processes.h"
 #include "collect/slots.h"
+#include "collect/summary.h"
 #include "memtrack/format.h"
 #include "memtrack/varint.h"
 #include "test.h"
@@ -43,6 +44,17 @@ static inline void hand_remove(void)
     unlink(hand_path);
 }
 
+static inline void hand_write_session(void)
+{
+    static const struct collect_options options = {.directory = "/"};
+    struct summary_clocks clocks = summary_read_clocks();
+    struct records records = {0};
+
+    summary_write_session(&records, &options, &clocks);
+    pack_put_records(hand_session.pack, records.bytes, records.size_bytes, records.count);
+    records_finish(&records);
+}
+
 /* A session that records. The stand-in for the clock is at tick 100. */
 static inline void hand_open(void)
 {
@@ -63,6 +75,7 @@ static inline void hand_open(void)
     CHECK(hand_writer != NULL);
     hand_session.pack = pack_start(hand_writer, -1, &err);
     CHECK(hand_session.pack != NULL);
+    hand_write_session();
     atomic_store(&hand_session.tick, 100);
     hand_drain = drain_create(&hand_session);
 }
@@ -212,6 +225,17 @@ static inline void hand_await_consumed(uint32_t ring, uint64_t number)
     drain_flush(hand_drain);
     while (atomic_load(&hand_session.pool.rings[ring].consumed) != number)
         usleep(100);
+}
+
+/* Let all that was handed over be written: end the pack thread, and go on with another. */
+static inline void hand_finish_writing(void)
+{
+    struct error err;
+
+    pack_stop(hand_session.pack);
+    hand_session.pack = pack_start(hand_writer, -1, &err);
+    CHECK(hand_session.pack != NULL);
+    hand_drain->sink.pack = hand_session.pack;
 }
 
 /* End the session and open the capture. */
