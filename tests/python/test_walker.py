@@ -72,7 +72,7 @@ def test_the_stack_is_right_in_compiled_code(interpreter, jit):
 
 
 def test_code_at_an_address_that_was_used_before_has_its_own_name(interpreter):
-    assert run(interpreter, "released_code.py", "20000")["passed"] == 20001
+    assert run(interpreter, "released_code.py", "20000")["passed"] > 30000
 
 
 def test_deep_stacks_are_right_healed_or_cut(interpreter):

@@ -25,6 +25,30 @@ for number in range(COUNT):
         number, number, number, "function_%d()" % number)
     exec(compile(source, "<source %d>" % number, "exec"), {"check": check})
 
+
+
+def check_module(i):
+    # Addresses come back after one module or a few: so each, every other, every third is walked.
+    if i % (1 + i * 3 // COUNT):
+        return
+    code = sys._getframe(1).f_code
+    again.append(id(code) == last[0])
+    last[0] = id(code)
+    del code
+    probe.held.probe_walk()
+    walked = probe.frames(probe.taken())[1]
+    probe.check("module %d" % i, walked.code.file == "<module %d>" % i, walked.code.file)
+
+
+# Released at once: the next one may stand at its address, in its frame, at its instruction.
+again, last = [], [0]
+for number in range(COUNT):
+    exec(compile("check_module(i)", "<module %d>" % number, "exec"),
+         {"check_module": check_module, "i": number})
+# The allocator of free-threaded builds gives addresses back too late for this.
+if getattr(sys, "_is_gil_enabled", lambda: True)():
+    probe.check("the same address as at the last walk", sum(again) > COUNT // 20, sum(again))
+
 # Without re-use this would have shown nothing.
 probe.check("addresses were used again", len(addresses) < COUNT * 3 // 4, len(addresses))
 probe.finish()
