@@ -167,16 +167,14 @@ static uint8_t lifetime_of(const struct ledger *ledger, const struct block *bloc
 }
 
 /* Add to, or with a step of -1 (all bits set) take from, the counts of releases. */
-static void step_release(struct ledger *ledger, const struct release *release, uint64_t step)
+static void step_release(struct ledger *ledger, const struct block *block, uint32_t stream,
+                         uint8_t lifetime, bool is_temporary, uint64_t step)
 {
-    const struct block *block = &release->block;
     struct profile_cost *temporary;
 
-    if (block->row == ROW_NONE)
-        return;
-    ledger->threads[release->stream].frees += step;
-    ledger->lifetimes[release->lifetime] += step;
-    if (!release->is_temporary)
+    ledger->threads[stream].frees += step;
+    ledger->lifetimes[lifetime] += step;
+    if (!is_temporary)
         return;
     temporary = &ledger->rows.extras[block->row].temporary;
     temporary->bytes += step * block->bytes;
@@ -184,15 +182,21 @@ static void step_release(struct ledger *ledger, const struct release *release, u
     ledger->totals.temporary_allocations += step;
 }
 
-void ledger_count_release(struct ledger *ledger, struct release *release)
+uint8_t ledger_count_release(struct ledger *ledger, const struct block *block, uint32_t stream,
+                             bool is_temporary)
 {
-    release->lifetime = lifetime_of(ledger, &release->block);
-    step_release(ledger, release, 1);
+    uint8_t lifetime = lifetime_of(ledger, block);
+
+    if (block->row != ROW_NONE)
+        step_release(ledger, block, stream, lifetime, is_temporary, 1);
+    return lifetime;
 }
 
 void ledger_uncount_release(struct ledger *ledger, const struct release *release)
 {
-    step_release(ledger, release, UINT64_MAX);
+    if (release->block.row != ROW_NONE)
+        step_release(ledger, &release->block, release->stream, release->lifetime,
+                     release->is_temporary, UINT64_MAX);
 }
 
 void ledger_count_leak(struct ledger *ledger, const struct block *block)

@@ -72,12 +72,17 @@ void ledger_count_allocation(struct ledger *ledger, const struct block *block);
 struct release {
     struct block block;
     uint32_t stream;   /* who released it */
-    uint8_t lifetime;  /* index in lifetimes; ledger_count_release() fills it in */
+    uint8_t lifetime;  /* index in lifetimes */
     bool is_temporary; /* so soon that it counts as temporary */
 };
 
-/* A block is not there because a thread released it. Context: tool. */
-void ledger_count_release(struct ledger *ledger, struct release *release);
+/*
+ * A block is not there because a thread released it.
+ * is_temporary: so soon that it counts as temporary.
+ * Returns its lifetime, as struct release has it. Context: tool.
+ */
+uint8_t ledger_count_release(struct ledger *ledger, const struct block *block, uint32_t stream,
+                             bool is_temporary);
 
 /* The release did not happen. Context: tool. */
 void ledger_uncount_release(struct ledger *ledger, const struct release *release);

@@ -10,11 +10,13 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 enum {
     FIRST_SLOT_BITS = 10,
     KEY_BITS = 64,
 };
+#define LARGE_PAGE_BYTES ((uintptr_t)2 << 20) /* of x86-64, and of aarch64 with 4 KiB pages */
 
 static struct live_block *search(const struct live_blocks *blocks, uint64_t key)
 {
@@ -36,6 +38,19 @@ struct live_block *live_blocks_find(const struct live_blocks *blocks, uint64_t k
     return found->key != 0 ? found : NULL;
 }
 
+/*
+ * A large table is reached all over: with small pages most of the time would go into finding them.
+ * Only a wish: it changes nothing else when it is not granted.
+ */
+static void want_large_pages(const struct live_blocks *blocks)
+{
+    uintptr_t begin = ((uintptr_t)blocks->slots + LARGE_PAGE_BYTES - 1) & -LARGE_PAGE_BYTES;
+    uintptr_t end = (uintptr_t)(blocks->slots + blocks->slot_count) & -LARGE_PAGE_BYTES;
+
+    if (begin < end)
+        madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+}
+
 static void grow(struct live_blocks *blocks)
 {
     struct live_blocks larger = {.count = blocks->count};
@@ -43,6 +58,7 @@ static void grow(struct live_blocks *blocks)
     larger.shift = blocks->slot_count == 0 ? KEY_BITS - FIRST_SLOT_BITS : blocks->shift - 1;
     larger.slot_count = (size_t)1 << (KEY_BITS - larger.shift);
     larger.slots = memory_allocate(larger.slot_count, sizeof(*larger.slots));
+    want_large_pages(&larger);
     for (size_t i = 0; i < blocks->slot_count; i++)
         if (blocks->slots[i].key != 0)
             *search(&larger, blocks->slots[i].key) = blocks->slots[i];

@@ -18,7 +18,7 @@
 #include <string.h>
 
 enum {
-    BATCH_EVENTS = 1024,
+    BATCH_EVENTS = 256, /* stay in the first cache */
     PROGRESS_EVENTS = 1 << 20,
 };
 

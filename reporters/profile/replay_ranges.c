@@ -112,7 +112,8 @@ static void release(struct replay *replay, uint32_t stream, uint64_t start, uint
             return;
         start = piece.range.end;
         done = (struct range_release){piece.range, {.block = piece.range.block, .stream = stream}};
-        ledger_count_release(replay->ledger, &done.release);
+        done.release.lifetime =
+            ledger_count_release(replay->ledger, &done.release.block, stream, false);
         if (undo == NULL)
             continue;
         undo->ranges = memory_grow(undo->ranges, &undo->range_capacity, undo->range_count + 1,
@@ -193,10 +194,9 @@ static void change_class(struct replay *replay, uint32_t stream, struct range pa
     struct replay_process *process = &replay->processes[replay->streams[stream].process];
     bool was_heap = replay_is_heap_class(part.map_class);
     bool is_heap = replay_is_heap_class(map_class);
-    struct release gone = {.block = part.block, .stream = stream};
 
     if (was_heap && !is_heap)
-        ledger_count_release(replay->ledger, &gone);
+        ledger_count_release(replay->ledger, &part.block, stream, false);
     if (!was_heap && is_heap)
         part.block.tick = replay->ledger->tick;
     part.map_class = map_class;
