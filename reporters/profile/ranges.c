@@ -33,7 +33,7 @@ const struct range *ranges_first(const struct ranges *ranges, uint64_t start, ui
             at = node->right;
         }
     }
-    return found != NULL && found->start < end ? found : NULL;
+    return found != NULL && start < end && found->start < end ? found : NULL;
 }
 
 static uint32_t next_random(struct ranges *ranges)
