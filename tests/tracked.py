@@ -11,7 +11,7 @@ import re
 import subprocess
 import textwrap
 
-TIMEOUT_S = 120
+TIMEOUT_S = 60
 
 HEAP_CLASSES = (None, "anonymous", "shared", "shared memory", "stack")
 
