@@ -47,9 +47,9 @@ struct process {
     uint32_t parent_number;
 
     /* Drain thread, before PHASE_LIVE. */
-    uint32_t number;
-    uint32_t inner_pid; /* as it sees itself */
-    uint8_t how;        /* enum pool_process_how */
+    _Atomic uint32_t number; /* unique in the session; 0 while it is free */
+    uint32_t inner_pid;      /* as it sees itself */
+    uint8_t how;             /* enum pool_process_how */
     uint64_t first_segment, started_ns;
 
     /* Drain thread. */

@@ -43,20 +43,26 @@ static void sample_process(struct rss *rss, struct session *session, struct reco
     const struct process *process = &session->processes[index];
     struct rss_process *sample = &rss->processes[index];
     uint32_t pid = atomic_load_explicit(&process->pid, memory_order_relaxed);
-    uint64_t resident_bytes, huge_before = sample->huge_bytes;
+    uint32_t number = atomic_load_explicit(&process->number, memory_order_acquire);
+    uint64_t resident_bytes, huge_before;
 
-    if (sample->number != process->number)
-        *sample = (struct rss_process){.number = process->number};
-    if (pid == 0 || !proc_resident(pid, rss->page_bytes, &resident_bytes) || resident_bytes == 0)
+    if (sample->number != number)
+        *sample = (struct rss_process){.number = number};
+    huge_before = sample->huge_bytes;
+    if (pid == 0 || number == 0 || !proc_resident(pid, rss->page_bytes, &resident_bytes) ||
+        resident_bytes == 0)
         return; /* ended: a zombie has no memory */
     read_huge(sample, pid, session_now_ns());
+    /* Its slot may have become another's while we read. */
+    if (number != atomic_load_explicit(&process->number, memory_order_acquire))
+        return;
     if (resident_bytes == sample->resident_bytes && huge_before == sample->huge_bytes &&
         now_ns - sample->written_ns < UNCHANGED_NS)
         return;
     sample->resident_bytes = resident_bytes;
     sample->written_ns = now_ns;
     records_begin(records, RECORD_RSS);
-    records_number(records, process->number);
+    records_number(records, number);
     records_number(records, now_ns - session->start_ns);
     records_number(records, resident_bytes);
     records_number(records, sample->huge_bytes);

@@ -37,10 +37,13 @@ struct hand_event {
 static struct session hand_session;
 static struct drain *hand_drain;
 static struct capture_writer *hand_writer;
+static struct capture *hand_capture; /* of hand_close() */
 static char hand_path[] = "/tmp/test_collect_XXXXXX";
 
+/* At exit. */
 static inline void hand_remove(void)
 {
+    capture_close(hand_capture);
     unlink(hand_path);
 }
 
@@ -238,7 +241,7 @@ static inline void hand_finish_writing(void)
     hand_drain->sink.pack = hand_session.pack;
 }
 
-/* End the session and open the capture. */
+/* End the session and open the capture; nobody need close it. */
 static inline struct capture *hand_close(void)
 {
     struct capture *capture;
@@ -248,7 +251,7 @@ static inline struct capture *hand_close(void)
     pack_stop(hand_session.pack);
     hand_session.pack = NULL;
     CHECK(capture_writer_close(hand_writer, &err));
-    capture = capture_open(hand_path, NULL, NULL, &err);
+    capture = hand_capture = capture_open(hand_path, NULL, NULL, &err);
     CHECK(capture != NULL);
     if (capture->damage.is_damaged)
         printf("# %s\n", capture->damage.error.text);

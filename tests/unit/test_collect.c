@@ -24,9 +24,19 @@ static struct collect_options options = {.directory = "/"};
 static pid_t collector;
 static int starter_fd;
 
-static void remove_file(void)
+static struct capture *capture; /* the one that a test has opened */
+
+/* At exit. */
+static void clean_up(void)
 {
+    capture_close(capture);
     unlink(path);
+}
+
+static void open_capture(void)
+{
+    capture = capture_open(path, NULL, NULL, NULL);
+    CHECK(capture != NULL);
 }
 
 /* Start a collector. file_limit: of the files that it may write, in bytes; 0: none. */
@@ -37,7 +47,7 @@ static void start(uint64_t file_limit)
 
     CHECK(fd >= 0);
     close(fd);
-    atexit(remove_file);
+    atexit(clean_up);
     memcpy(target_uuid, path + strlen(path) - 6, 6); /* a socket of its own */
     memcpy(target_token, "the right token", TOKEN_BYTES);
     memcpy(options.uuid, target_uuid, UUID_BYTES);
@@ -85,19 +95,14 @@ static int collector_status(void)
 }
 
 /* Let the session end, and open the capture. */
-static struct capture *finish(void)
+static void finish(void)
 {
-    struct capture *capture;
-    struct error err;
-
     say("ended");
     CHECK_TEXT(hear(), "finished ");
     CHECK_EQUAL(collector_status(), 0);
-    capture = capture_open(path, NULL, NULL, &err);
-    CHECK(capture != NULL);
+    open_capture();
     CHECK_EQUAL(capture->state, CAPTURE_CLEAN);
     CHECK(!capture->damage.is_damaged);
-    return capture;
 }
 
 /* Run a function in a child and wait for its end. Returns its pid. */
@@ -135,13 +140,12 @@ static void exits_with_3(void)
 
 TEST(a_program_comes_records_and_exits)
 {
-    struct capture *capture;
     pid_t child;
 
     start(0);
     CHECK_TEXT(hear(), "ready");
     child = run_to_its_end(exits_with_3, 3 << 8);
-    capture = finish();
+    finish();
     CHECK_EQUAL(capture->process_count, 1);
     CHECK_EQUAL(capture->processes[0].pid, (uint32_t)child);
     CHECK_EQUAL(capture->processes[0].inner_pid, (uint32_t)child);
@@ -169,12 +173,10 @@ static void kills_itself(void)
 
 TEST(a_program_that_is_killed_loses_nothing)
 {
-    struct capture *capture;
-
     start(0);
     hear();
     run_to_its_end(kills_itself, SIGKILL);
-    capture = finish();
+    finish();
     CHECK_EQUAL(capture->summary.events, 100000);
     CHECK(capture->processes[0].end == END_SIGNAL || capture->processes[0].end == END_UNKNOWN);
     if (capture->processes[0].end == END_SIGNAL) /* unless we had waited for it too early */
@@ -193,12 +195,10 @@ static void executes_another(void)
 
 TEST(an_exec_ends_the_image_before_and_makes_it_the_parent)
 {
-    struct capture *capture;
-
     start(0);
     hear();
     run_to_its_end(executes_another, 0);
-    capture = finish();
+    finish();
     CHECK_EQUAL(capture->process_count, 2);
     CHECK_EQUAL(capture->processes[0].end, END_EXEC);
     CHECK_EQUAL(capture->processes[1].how, PROCESS_BY_EXEC);
@@ -230,12 +230,10 @@ static void forks(void)
 
 TEST(a_forked_child_is_found_by_its_memory)
 {
-    struct capture *capture;
-
     start(0);
     hear();
     run_to_its_end(forks, 0);
-    capture = finish();
+    finish();
     CHECK_EQUAL(capture->process_count, 2);
     CHECK_EQUAL(capture->processes[1].how, PROCESS_BY_FORK);
     CHECK_EQUAL(capture->processes[1].parent_number, 1);
@@ -262,13 +260,11 @@ static void forks_a_short_life(void)
 
 TEST(children_that_are_gone_before_they_are_found_end_too)
 {
-    struct capture *capture;
-
     start(0);
     hear();
     for (int i = 0; i < 10; i++)
         run_to_its_end(forks_a_short_life, 0);
-    capture = finish();
+    finish();
     CHECK_EQUAL(capture->process_count, 20);
     CHECK_EQUAL(capture->summary.events, 200);
     for (uint32_t i = 0; i < capture->process_count; i++)
@@ -297,8 +293,6 @@ static void leaves_a_silent_child(void)
 
 TEST(a_child_that_records_late_is_waited_for)
 {
-    struct capture *capture;
-
     start(0);
     hear();
     CHECK(pipe(hold) == 0); /* after start(): the collector does not hold it */
@@ -309,8 +303,7 @@ TEST(a_child_that_records_late_is_waited_for)
     close(hold[1]);
     CHECK_TEXT(hear(), "finished ");
     CHECK_EQUAL(collector_status(), 0);
-    capture = capture_open(path, NULL, NULL, NULL);
-    CHECK(capture != NULL);
+    open_capture();
     CHECK_EQUAL(capture->summary.events, 50);
     CHECK_EQUAL(capture->process_count, 2);
 }
@@ -332,14 +325,13 @@ TEST(strangers_are_refused)
     hello.major++;
     CHECK(ask(&hello, &answer) < 0);
     CHECK_EQUAL(answer.status, HANDSHAKE_INCOMPATIBLE);
-    CHECK_EQUAL(finish()->process_count, 0);
+    finish();
+    CHECK_EQUAL(capture->process_count, 0);
     close(silent_fd);
 }
 
 TEST(sigterm_ends_the_capture_properly)
 {
-    struct capture *capture;
-
     start(0);
     hear();
     join(PROCESS_BY_EXEC); /* this process, which goes on */
@@ -349,8 +341,7 @@ TEST(sigterm_ends_the_capture_properly)
     CHECK_TEXT(hear(), "finished ");
     CHECK_EQUAL(collector_status(), 0);
     CHECK_EQUAL(atomic_load(&header->state), POOL_ENDED);
-    capture = capture_open(path, NULL, NULL, NULL);
-    CHECK(capture != NULL);
+    open_capture();
     CHECK_EQUAL(capture->state, CAPTURE_CLEAN);
     CHECK_TEXT(capture->summary.reason, "the collector was asked to end (SIGTERM)");
     CHECK_EQUAL(capture->summary.events, 10);
@@ -366,7 +357,6 @@ static bool is_dead(void)
 
 TEST(the_death_of_the_collector_shows_in_the_pool)
 {
-    struct capture *capture;
     uint64_t end;
 
     start(0);
@@ -381,8 +371,7 @@ TEST(the_death_of_the_collector_shows_in_the_pool)
     kill(collector, SIGKILL);
     CHECK_EQUAL(collector_status(), SIGKILL);
     CHECK(is_dead());
-    capture = capture_open(path, NULL, NULL, NULL);
-    CHECK(capture != NULL);
+    open_capture();
     CHECK_EQUAL(capture->state, CAPTURE_TRUNCATED);
     CHECK_EQUAL(capture->event_record_count, 11);
 }
@@ -406,17 +395,16 @@ TEST(a_starter_that_is_gone_is_a_program_that_has_ended)
     run_to_its_end(exits_with_3, 3 << 8);
     close(starter_fd);
     CHECK_EQUAL(collector_status(), 0);
-    CHECK_EQUAL(capture_open(path, NULL, NULL, NULL)->state, CAPTURE_CLEAN);
+    open_capture();
+    CHECK_EQUAL(capture->state, CAPTURE_CLEAN);
 }
 
 TEST(a_program_that_never_came_is_named_as_not_tracked)
 {
-    struct capture *capture;
-
     start(0);
     hear();
     say("pid 4242");
-    capture = finish();
+    finish();
     CHECK_EQUAL(capture->process_count, 1);
     CHECK_EQUAL(capture->processes[0].pid, 4242);
     CHECK(!capture->processes[0].is_tracked);
@@ -441,7 +429,6 @@ static void records_noise(void)
 
 TEST(a_full_disk_turns_recording_off_and_harms_nobody)
 {
-    struct capture *capture;
     const char *last;
 
     start(8 << 20);
@@ -452,8 +439,7 @@ TEST(a_full_disk_turns_recording_off_and_harms_nobody)
     CHECK(strstr(last, "finished ") == last);
     CHECK(strstr(last, "cannot be written: File too large") != NULL);
     CHECK_EQUAL(collector_status(), 1 << 8);
-    capture = capture_open(path, NULL, NULL, NULL);
-    CHECK(capture != NULL);
+    open_capture();
     CHECK_EQUAL(capture->state, CAPTURE_TRUNCATED);
     CHECK(capture->event_record_count > 100000);
 }
