@@ -422,6 +422,8 @@ TEST(after_forgetting_everything_is_given_again)
     CHECK_EQUAL(delta.push, 3);
 }
 
+#ifndef REFUSAL_IS_UNTESTABLE
+
 /* No more address space: the kernel refuses every further mapping. */
 static void refuse_memory(void)
 {
@@ -477,6 +479,8 @@ TEST(without_more_memory_the_inner_end_stands_on_the_mark)
     CHECK_EQUAL(chain_depth, 3);
     CHECK_EQUAL(offset_of(chain[0]), 10);
 }
+
+#endif
 
 TEST(no_frame_is_read_that_the_chain_does_not_reach)
 {
