@@ -43,9 +43,10 @@ static void raise_limits(void)
 static const char *parse_hex(const char *text, uint8_t *bytes, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        char digits[3] = {text[0], text[0] == '\0' ? '\0' : text[1], '\0'};
+        char digits[3] = "";
         char *end;
 
+        strncpy(digits, text, 2);
         bytes[i] = (uint8_t)strtoul(digits, &end, HEX);
         if (end != digits + 2)
             return NULL;

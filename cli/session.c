@@ -224,7 +224,7 @@ void session_receive(struct session *session, struct session_message *ret_messag
             continue;
         ret_message->word = words[i].meaning;
         if (line[word_length] == ' ')
-            strcpy(ret_message->text, line + word_length + 1);
+            memcpy(ret_message->text, line + word_length + 1, strlen(line + word_length));
     }
 }
 

@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-static volatile int *nowhere;
+static volatile int *volatile nowhere;
 
 int main(int argc, char **argv)
 {
