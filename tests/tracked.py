@@ -178,6 +178,7 @@ class Reckoning:
     violations: int = 0
     unknown_frees: int = 0
     _block_bytes: int = 0
+    _waiting: dict = dataclasses.field(default_factory=dict)  # tid -> (address, bytes)
     counts: collections.Counter = dataclasses.field(default_factory=collections.Counter)
 
     def live_in_class(self, *classes):
@@ -206,6 +207,20 @@ class Reckoning:
         self.unknown_frees += address not in self.blocks
         self._block_bytes -= self.blocks.pop(address, 0)
 
+    def _settle(self, tid, address):
+        """A release by realloc takes place with its thread's next event, or when it must have."""
+        for waiting, (old, count_bytes) in list(self._waiting.items()):
+            if waiting == tid or old == address:
+                self._block_bytes -= count_bytes
+                del self._waiting[waiting]
+
+    def _wait(self, tid, address):
+        """A realloc has released its block and has no result yet: its bytes count until then."""
+        count_bytes = self.blocks.get(address, 0)
+        self._take(address)
+        self._block_bytes += count_bytes
+        self._waiting[tid] = (address, count_bytes)
+
     def _note(self):
         self.live_bytes = self._block_bytes + self.live_in_class(*HEAP_CLASSES)
         self.peak_bytes = max(self.peak_bytes, self.live_bytes)
@@ -231,7 +246,10 @@ def replay(events, pid=None):
 def _apply(result, event):
     operation, address = event["op"], event["address"]
     result.counts[operation] += 1
-    if operation in ("realloc", "free"):
+    result._settle(event["tid"], address if operation in ("alloc", "realloc") else None)
+    if operation == "free" and event["allocator"] in ("realloc", "reallocarray"):
+        result._wait(event["tid"], address)
+    elif operation in ("realloc", "free"):
         old = event["old_address"] if operation == "realloc" else address
         if old:
             result._take(old)

@@ -1,4 +1,5 @@
 """Programs that die, and captures that end too early."""
+import json
 import shutil
 
 import pytest
@@ -39,10 +40,14 @@ def cuts(size, is_full):
     return sorted({*range(0, min(size, 160)), *range(0, size, step), *range(size - 80, size)})
 
 
+def what_happened(event):
+    """Leave out what a later part of the file says better: times."""
+    return {key: value for key, value in event.items() if key != "time_ns"}
+
+
 def test_76_truncated_at_any_byte(memtrack, whole, tmp_path, is_full):
     content = whole.path.read_bytes()
-    all_events = [tuple(sorted((key, str(value)) for key, value in event.items()))
-                  for event in whole.events()]
+    all_events = [what_happened(event) for event in whole.events()]
     target = tmp_path / "cut.bin"
     most = 0
     for length in cuts(len(content), is_full):
@@ -52,14 +57,10 @@ def test_76_truncated_at_any_byte(memtrack, whole, tmp_path, is_full):
         assert ended.returncode == 3 or length >= 64, length
         if ended.returncode == 3:
             assert ended.stderr.startswith("memtrack: ") and str(target) in ended.stderr
-        events = tracked.Capture(memtrack, target).memtrack and [
-            tracked.json.loads(line) for line in ended.stdout.splitlines()]
+        events = [json.loads(line) for line in ended.stdout.splitlines()]
         assert len(events) >= most, f"cut at {length} shows less than a cut before it"
         most = len(events)
-        shown = [tuple(sorted((key, str(value)) for key, value in event.items()))
-                 for event in events]
-        assert [dict(event)["bytes"] for event in shown] == \
-            [dict(event)["bytes"] for event in all_events[:len(shown)]], length
+        assert [what_happened(event) for event in events] == all_events[:most], length
     assert most == len(all_events)
 
 
@@ -69,8 +70,8 @@ def test_76_damage_is_told_with_its_place(memtrack, whole, tmp_path):
     content[middle] ^= 0x40
     target = tmp_path / "damaged.bin"
     target.write_bytes(content)
-    ended = memtrack.report("info", "--verify", target)
+    ended = memtrack.report("info", target)
     assert ended.returncode == 3
     assert "offset" in ended.stderr
     shutil.copy(whole.path, target)
-    assert memtrack.report("info", "--verify", target).returncode == 0
+    assert memtrack.report("info", target).returncode == 0
