@@ -153,23 +153,34 @@ static void merge_into(struct page_interval *to, const struct page_interval *fro
     add_interval(to, from);
 }
 
+/* Return how many from the first on lie in its square, and their bytes. count: >= 1. */
+static size_t square_run(const struct page_interval *intervals, size_t count, unsigned level,
+                         uint64_t *ret_bytes)
+{
+    uint32_t square = place_on_plane(&intervals[0]) >> 2 * level;
+    uint64_t bytes = intervals[0].bytes;
+    size_t run_count = 1;
+
+    while (run_count < count && intervals[run_count].row == intervals[0].row &&
+           place_on_plane(&intervals[run_count]) >> 2 * level == square)
+        bytes += intervals[run_count++].bytes;
+    *ret_bytes = bytes;
+    return run_count;
+}
+
 /* Merge what lies in one square and weighs at most max_weight together. */
 static size_t merge_squares(struct page_interval *intervals, size_t count, unsigned level,
                             double max_weight)
 {
     uint64_t max_bytes = (uint64_t)(max_weight / (double)(UINT64_C(1) << level));
-    size_t kept = 0, end;
+    size_t kept = 0, run_count;
 
-    for (size_t begin = 0; begin < count; begin = end) {
-        uint32_t square = place_on_plane(&intervals[begin]) >> 2 * level;
-        uint64_t bytes = 0;
+    for (size_t begin = 0; begin < count; begin += run_count) {
+        uint64_t bytes;
 
-        for (end = begin; end < count && intervals[end].row == intervals[begin].row &&
-                          place_on_plane(&intervals[end]) >> 2 * level == square;
-             end++)
-            bytes += intervals[end].bytes;
+        run_count = square_run(&intervals[begin], count - begin, level, &bytes);
         intervals[kept++] = intervals[begin];
-        for (size_t i = begin + 1; i < end; i++) {
+        for (size_t i = begin + 1; i < begin + run_count; i++) {
             if (bytes <= max_bytes)
                 merge_into(&intervals[kept - 1], &intervals[i]);
             else
