@@ -46,7 +46,7 @@ static const char *parse_hex(const char *text, uint8_t *bytes, size_t count)
         char digits[3] = "";
         char *end;
 
-        strncpy(digits, text, 2);
+        memcpy(digits, text, strnlen(text, 2));
         bytes[i] = (uint8_t)strtoul(digits, &end, HEX);
         if (end != digits + 2)
             return NULL;
