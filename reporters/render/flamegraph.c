@@ -3,10 +3,8 @@
  *
  * Runs in the tools. What holds: the file refers to nothing outside itself; its size is bounded by
  * the limits below, whatever the capture's size; the same capture and options give the same bytes.
- *
- * Data sections, all columns of varints (docs/page.md is their specification; src/model.js reads
- * them): strings, frames, nodes, rows, intervals, samples.
  */
+#include "render/page_columns.h"
 #include "render/page_frame.h"
 #include "render/page_meta.h"
 #include "render/page_pack.h"
@@ -20,20 +18,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is folded, and up to which size: tried in this order, the last is taken as it is. */
+/*
+ * What is folded, and the size of the data up to which that is enough: tried in this order. A page
+ * has some 100 KB besides.
+ */
 static const struct fit {
     uint64_t threshold_ppm;
-    size_t max_nodes, max_intervals;
+    size_t max_bytes;
+    bool may_merge; /* intervals, when it is they that are too large */
 } fits[] = {
-    {0, 20000, 100000},
-    {10, 100000, 400000},
-    {100, 100000, 400000},
-    {1000, 100000, 400000},
+    {0, 700000, false},    {10, 2000000, false},   {100, 1700000, true},
+    {1000, 2000000, true}, {10000, 1700000, true},
 };
 
 enum {
     FIT_COUNT = sizeof(fits) / sizeof(fits[0]),
-    FRAME_RUNTIME = 1 << 2, /* in the column of kinds */
+    MAX_MERGES = 4,
 };
 
 /* The page and all that it is made of. */
@@ -45,131 +45,61 @@ struct parts {
     struct page_sources sources;
 };
 
+static size_t tree_bytes(const struct page_tree *tree)
+{
+    struct page_bytes columns = {.bytes = NULL};
+    size_t bytes;
+
+    page_columns_nodes(tree, &columns);
+    page_columns_rows(tree, &columns);
+    bytes = page_section_bytes(&columns);
+    page_bytes_finish(&columns);
+    return bytes;
+}
+
+static size_t time_bytes(const struct page_time *time)
+{
+    struct page_bytes columns = {.bytes = NULL};
+    size_t bytes;
+
+    page_columns_intervals(time, &columns);
+    bytes = page_section_bytes(&columns);
+    page_bytes_finish(&columns);
+    return bytes;
+}
+
+/* Merge intervals until they take so many bytes. Sizes fall slower than numbers: it takes turns. */
+static void merge_intervals(struct page_time *time, size_t max_bytes)
+{
+    for (unsigned i = 0; i < MAX_MERGES; i++) {
+        double share = (double)max_bytes / (double)(time_bytes(time) + 1);
+
+        if (share >= 1)
+            return;
+        page_time_merge(time, (size_t)((double)time->interval_count * share * 0.95));
+    }
+}
+
 /* Fold as little as makes the page small enough. */
 static void fit_tree(struct parts *parts)
 {
     const struct render_input *input = parts->page.input;
-    const struct fit *fit = fits;
 
-    for (;; fit++) {
+    for (const struct fit *fit = fits;; fit++) {
+        bool is_last = fit == &fits[FIT_COUNT - 1];
+        size_t bytes;
+
         parts->tree = page_tree_build(input->profile, input->frames, fit->threshold_ppm);
         page_time_init(&parts->time, input->profile, parts->tree);
-        if (fit == &fits[FIT_COUNT - 1] || (parts->tree->node_count <= fit->max_nodes &&
-                                            parts->time.interval_count <= fit->max_intervals))
-            break;
+        parts->page.threshold_ppm = fit->threshold_ppm;
+        bytes = tree_bytes(parts->tree);
+        if (is_last || (fit->may_merge && bytes <= fit->max_bytes / 2))
+            merge_intervals(&parts->time, fit->max_bytes - fit->max_bytes / 2);
+        if (is_last || bytes + time_bytes(&parts->time) <= fit->max_bytes)
+            return;
         page_time_finish(&parts->time);
         page_tree_destroy(parts->tree);
     }
-    page_time_merge(&parts->time, fit->max_intervals);
-    parts->page.threshold_ppm = fit->threshold_ppm;
-}
-
-/* Columns: function, file, line, kind and runtime, module + 1, source line + 1. */
-static void pack_frames(struct parts *parts, struct page_bytes *to)
-{
-    const struct page_tree *tree = parts->tree;
-    struct page_bytes columns[6] = {{.bytes = NULL}};
-
-    for (uint32_t i = 0; i < tree->frame_count; i++) {
-        struct frame frame = page_frame_get(parts->page.input->frames, tree->frame_ids[i]);
-
-        page_bytes_add_varint(&columns[0], page_strings_intern(&parts->strings, frame.function));
-        page_bytes_add_varint(&columns[1], page_strings_intern(&parts->strings, frame.file));
-        page_bytes_add_varint(&columns[2], frame.line);
-        page_bytes_add_varint(&columns[3], frame.kind | (frame.is_runtime ? FRAME_RUNTIME : 0u));
-        page_bytes_add_varint(
-            &columns[4],
-            frame.module == NULL ? 0 : 1 + page_strings_intern(&parts->strings, frame.module));
-        page_bytes_add_varint(&columns[5],
-                              parts->sources.strings == NULL ? 0 : parts->sources.strings[i]);
-    }
-    for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
-        page_bytes_add(to, columns[i].bytes, columns[i].size_bytes);
-        page_bytes_finish(&columns[i]);
-    }
-}
-
-/* Columns, without the root: depths up from the node before; frame, 0 the next new one, else + 1. */
-static void pack_nodes(const struct page_tree *tree, struct page_bytes *to)
-{
-    uint32_t new_frame = 0;
-
-    for (uint32_t i = 1; i < tree->node_count; i++)
-        page_bytes_add_varint(to, tree->nodes[i - 1].depth + 1 - tree->nodes[i].depth);
-    for (uint32_t i = 1; i < tree->node_count; i++) {
-        uint32_t frame = tree->nodes[i].frame;
-
-        page_bytes_add_varint(to, frame == new_frame ? 0 : frame + 1);
-        new_frame += frame == new_frame;
-    }
-}
-
-/* Columns: node, from the row before; thread; allocator; bytes and allocations of each view. */
-static void pack_rows(const struct page_tree *tree, struct page_bytes *to)
-{
-    uint32_t node = 0;
-
-    for (uint32_t i = 0; i < tree->row_count; i++) {
-        page_bytes_add_varint(to, tree->rows[i].node - node);
-        node = tree->rows[i].node;
-    }
-    for (uint32_t i = 0; i < tree->row_count; i++)
-        page_bytes_add_varint(to, tree->rows[i].stream);
-    for (uint32_t i = 0; i < tree->row_count; i++)
-        page_bytes_add_varint(to, tree->rows[i].allocator);
-    for (unsigned view = 0; view < VIEW_COUNT; view++) {
-        for (uint32_t i = 0; i < tree->row_count; i++)
-            page_bytes_add_varint(to, tree->rows[i].costs[view].bytes);
-        for (uint32_t i = 0; i < tree->row_count; i++)
-            page_bytes_add_varint(to, tree->rows[i].costs[view].allocations);
-    }
-}
-
-/*
- * Columns: row, from the interval before; first bucket, from the interval before of the same row;
- * buckets lived, 0 for ever; bytes; allocations.
- */
-static void pack_intervals(const struct page_time *time, struct page_bytes *to)
-{
-    const struct page_interval *intervals = time->intervals;
-
-    for (size_t i = 0; i < time->interval_count; i++)
-        page_bytes_add_varint(to, intervals[i].row - (i > 0 ? intervals[i - 1].row : 0));
-    for (size_t i = 0; i < time->interval_count; i++) {
-        bool is_first = i == 0 || intervals[i - 1].row != intervals[i].row;
-
-        page_bytes_add_varint(to, intervals[i].from_bucket -
-                                      (is_first ? 0u : intervals[i - 1].from_bucket));
-    }
-    for (size_t i = 0; i < time->interval_count; i++)
-        page_bytes_add_varint(to,
-                              intervals[i].to_bucket == PAGE_NEVER_BUCKET
-                                  ? 0u
-                                  : (uint32_t)intervals[i].to_bucket - intervals[i].from_bucket);
-    for (size_t i = 0; i < time->interval_count; i++)
-        page_bytes_add_varint(to, intervals[i].bytes);
-    for (size_t i = 0; i < time->interval_count; i++)
-        page_bytes_add_varint(to, intervals[i].allocations);
-}
-
-/* Columns, each folded from the sample before: time, heap bytes, heap blocks, RSS. */
-static void pack_samples(const struct profile *profile, struct page_bytes *to)
-{
-    static const struct profile_sample zero;
-    const struct profile_sample *samples = profile->samples;
-
-    for (uint32_t i = 0; i < profile->sample_count; i++)
-        page_bytes_add_folded(
-            to, (int64_t)(samples[i].time_ns - (i > 0 ? &samples[i - 1] : &zero)->time_ns));
-    for (uint32_t i = 0; i < profile->sample_count; i++)
-        page_bytes_add_folded(
-            to, (int64_t)(samples[i].heap_bytes - (i > 0 ? &samples[i - 1] : &zero)->heap_bytes));
-    for (uint32_t i = 0; i < profile->sample_count; i++)
-        page_bytes_add_folded(
-            to, (int64_t)(samples[i].heap_blocks - (i > 0 ? &samples[i - 1] : &zero)->heap_blocks));
-    for (uint32_t i = 0; i < profile->sample_count; i++)
-        page_bytes_add_folded(
-            to, (int64_t)(samples[i].rss_bytes - (i > 0 ? &samples[i - 1] : &zero)->rss_bytes));
 }
 
 enum data_section {
@@ -196,19 +126,20 @@ static bool write_data(struct parts *parts, FILE *out, struct error *err)
 
         switch ((enum data_section)i) {
         case DATA_FRAMES:
-            pack_frames(parts, &content);
+            page_columns_frames(parts->tree, parts->page.input->frames, &parts->sources,
+                                &parts->strings, &content);
             break;
         case DATA_NODES:
-            pack_nodes(parts->tree, &content);
+            page_columns_nodes(parts->tree, &content);
             break;
         case DATA_ROWS:
-            pack_rows(parts->tree, &content);
+            page_columns_rows(parts->tree, &content);
             break;
         case DATA_INTERVALS:
-            pack_intervals(&parts->time, &content);
+            page_columns_intervals(&parts->time, &content);
             break;
         case DATA_SAMPLES:
-            pack_samples(profile, &content);
+            page_columns_samples(profile, &content);
             break;
         case DATA_STRINGS:
             page_strings_pack(&parts->strings, &content);

@@ -176,6 +176,21 @@ static void write_base64(FILE *out, const uint8_t *bytes, size_t size_bytes)
     }
 }
 
+size_t page_section_bytes(const struct page_bytes *content)
+{
+    int room_bytes, packed_bytes;
+    char *packed;
+
+    if (content->size_bytes > LZ4_MAX_INPUT_SIZE)
+        return SIZE_MAX / 4; /* more than any limit */
+    room_bytes = LZ4_compressBound((int)content->size_bytes);
+    packed = memory_allocate(1, (size_t)room_bytes);
+    packed_bytes = LZ4_compress_default((const char *)content->bytes, packed,
+                                        (int)content->size_bytes, room_bytes);
+    free(packed);
+    return ((size_t)packed_bytes + 2) / 3 * 4;
+}
+
 bool page_write_section(FILE *out, const char *name, const struct page_bytes *content,
                         struct error *err)
 {

@@ -58,6 +58,9 @@ char *page_clean_text(const char *text);
 /* Write a text with &, <, > and quotes as HTML has them. Context: tool. */
 void page_write_text(FILE *out, const char *text);
 
+/* Return about how many bytes a data section takes in the page, rather more. Context: tool. */
+size_t page_section_bytes(const struct page_bytes *content);
+
 /*
  * Write a data section.
  * name: letters. Returns false with err when it cannot be packed. Context: tool.

@@ -349,3 +349,28 @@ TEST(a_section_is_base64_of_one_lz4_block)
     page_bytes_finish(&content);
     free(written);
 }
+
+TEST(a_section_takes_at_most_what_is_expected_of_it)
+{
+    static const uint64_t kinds[] = {1, 4, 64, 100000};
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        struct page_bytes content = {.bytes = NULL};
+        char *written = NULL;
+        size_t length = 0;
+        FILE *out = open_memstream(&written, &length);
+        uint64_t state = 1;
+
+        test_case("%u kinds of values", (unsigned)kinds[i]);
+        for (unsigned value = 0; value < 30000; value++) {
+            state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+            page_bytes_add_varint(&content, (state >> 33) % kinds[i]);
+        }
+        CHECK(page_write_section(out, "x", &content, NULL));
+        fclose(out);
+        CHECK(page_section_bytes(&content) + 100 >= length);
+        CHECK(page_section_bytes(&content) <= length * 2);
+        page_bytes_finish(&content);
+        free(written);
+    }
+}
