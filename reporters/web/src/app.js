@@ -66,6 +66,7 @@ export class App {
     /** Show everything for the first time. */
     start() {
         renderInfo(byId('panel-info'), this.model.meta);
+        this.showTab();
         this.timeline.resize();
         this.reshape();
         const node = findPath(this.tree, this.names, this.firstNode);
@@ -283,6 +284,15 @@ export class App {
     /** @param {string} tab */
     openTab(tab) {
         this.state.tab = tab;
+        this.showTab();
+        this.flame.resize();
+        this.drawPanel();
+        this.tell();
+    }
+
+    /** Show the panel of the state's tab, without what is in it. */
+    showTab() {
+        const { tab } = this.state;
         for (const name of TABS) {
             byId('tab-' + name).setAttribute('aria-selected', String(name === tab));
             byId('tab-' + name).tabIndex = name === tab ? 0 : -1;
@@ -291,9 +301,6 @@ export class App {
         byId('inverted').hidden = byId('origins').hidden = tab !== 'flame';
         byId('runtime').hidden = tab === 'info' || !this.hasRuntime;
         byId('tip').hidden = true;
-        this.flame.resize();
-        this.drawPanel();
-        this.tell();
     }
 
     /** Label boxes by the next of function, place, source line. */
@@ -336,6 +343,7 @@ export class App {
         this.timeline.paint(palette);
     }
 
+    /** Draw everything again, for another size or theme. */
     redraw() {
         this.timeline.resize();
         this.timeline.draw();

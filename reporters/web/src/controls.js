@@ -293,5 +293,11 @@ export function connectControls(app) {
     connectKeys(app);
     byId('help-open').addEventListener('click', () => byId('help').showModal());
     app.watchers.push(() => reflect(app));
-    new ResizeObserver(() => app.redraw()).observe(byId('app'));
+    let size = '';
+    new ResizeObserver(() => {
+        const now = `${window.innerWidth} ${window.innerHeight} ${window.devicePixelRatio}`;
+        // The first call only says how large the page is at the start.
+        if (size !== '' && size !== now) app.redraw();
+        size = now;
+    }).observe(byId('app'));
 }

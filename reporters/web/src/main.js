@@ -16,7 +16,6 @@ function start() {
     const app = new App(model, location.hash);
     connectControls(app);
     app.start();
-    app.openTab(app.state.tab);
     document.documentElement.dataset.ready = 'true';
 }
 
