@@ -7,6 +7,7 @@
 #include "pager.h"
 #include "words.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -113,6 +114,7 @@ void output_open_standard(bool has_pager, struct output *ret_output)
 /* Give the file its name. Without permission to overwrite, link() refuses what came meanwhile. */
 static bool name_file(const struct output *output, struct error *err)
 {
+    assert(output->name != NULL);
     if (output->may_overwrite) {
         if (rename(output->temporary, output->name) == 0)
             return true;

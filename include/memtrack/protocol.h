@@ -118,15 +118,15 @@ enum pool_process_flag {
 
 /* pool_process.counters: running totals, written by the process alone */
 enum pool_counter {
-    COUNTER_SLOW_NS = 0,         /* time spent in slow paths, waits left out */
-    COUNTER_WAIT_NS = 1,         /* time spent waiting for room in a ring */
-    COUNTER_WAITS = 2,           /* waits */
-    COUNTER_WALKS_FAILED = 3,    /* Python stacks given up */
-    COUNTER_NAMES_LOST = 4,      /* code objects that could not be announced */
-    COUNTER_MEMORY_BYTES = 5,    /* private memory of the tracker in the target */
-    COUNTER_LOST = 6,            /* events that could not be recorded and could not be said in a ring */
-    COUNTER_UNWINDER = 7,        /* native unwinder fallbacks */
-    COUNTER_PYTHON_REFUSED = 8,  /* interpreters whose layout is not known */
+    COUNTER_SLOW_NS = 0,      /* time spent in slow paths, waits left out */
+    COUNTER_WAIT_NS = 1,      /* time spent waiting for room in a ring */
+    COUNTER_WAITS = 2,        /* waits */
+    COUNTER_WALKS_FAILED = 3, /* Python stacks given up */
+    COUNTER_NAMES_LOST = 4,   /* code objects that could not be announced */
+    COUNTER_MEMORY_BYTES = 5, /* private memory of the tracker in the target */
+    COUNTER_LOST = 6,     /* events that could not be recorded and could not be said in a ring */
+    COUNTER_UNWINDER = 7, /* native unwinder fallbacks */
+    COUNTER_PYTHON_REFUSED = 8, /* interpreters whose layout is not known */
     POOL_COUNTER_COUNT = 16,
 };
 
@@ -138,8 +138,8 @@ enum pool_counter {
  */
 struct pool_process {
     _Atomic uint32_t state;
-    uint32_t pid;       /* as the process sees it */
-    uint32_t outer_pid; /* as the collector sees it; collector, or 0 while not known */
+    uint32_t pid;            /* as the process sees it */
+    uint32_t outer_pid;      /* as the collector sees it; collector, or 0 while not known */
     _Atomic uint32_t number; /* 1, 2, ...: unique in the session; 0 in a free slot */
     uint32_t parent_number;  /* 0: none is tracked */
     uint8_t how;             /* enum pool_process_how */
@@ -167,13 +167,13 @@ enum ring_state {
  */
 struct ring_entry {
     /* Line A: written by the thread. */
-    _Atomic uint64_t cursor; /* slots reserved */
-    _Atomic uint32_t state;  /* enum ring_state; FREE again by the collector */
-    uint32_t process;        /* number */
-    uint32_t tid;            /* as the process sees it */
-    uint32_t birth;          /* number of the BIRTH record that announced the thread, or 0 */
-    uint64_t start;          /* cursor at the claim */
-    _Atomic uint64_t lost;   /* events of this owner that were not recorded */
+    _Atomic uint64_t cursor;   /* slots reserved */
+    _Atomic uint32_t state;    /* enum ring_state; FREE again by the collector */
+    uint32_t process;          /* number */
+    uint32_t tid;              /* as the process sees it */
+    uint32_t birth;            /* number of the BIRTH record that announced the thread, or 0 */
+    uint64_t start;            /* cursor at the claim */
+    _Atomic uint64_t lost;     /* events of this owner that were not recorded */
     _Atomic uint64_t repaired; /* slots of holes filled with NOP */
     uint8_t reserved_a[16];
     /* Line B: written by the collector, but for waiting. */
@@ -230,9 +230,9 @@ enum slot_op {
 };
 
 /* OP_PY, OP_NATIVE: this pop count empties the chain. */
-#define DELTA_POP_ALL      UINT32_C(0xffffff)
-#define DELTA_COUNT_MASK   UINT64_C(0xffffff)
-#define DELTA_PUSH_SHIFT   24
+#define DELTA_POP_ALL    UINT32_C(0xffffff)
+#define DELTA_COUNT_MASK UINT64_C(0xffffff)
+#define DELTA_PUSH_SHIFT 24
 
 enum {
     DELTA_MAX_FRAMES = 500, /* of one record; more take several, the later ones with pop 0 */
@@ -312,7 +312,8 @@ enum allocator {
     ALLOCATOR_MUNMAP = 18,
     ALLOCATOR_BRK = 19, /* brk and sbrk */
     ALLOCATOR_MPROTECT = 20,
-    ALLOCATOR_PYMALLOC = 32, /* + 4 * (domain - DOMAIN_PYTHON_RAW) + malloc 0 calloc 1 realloc 2 free 3 */
+    ALLOCATOR_PYMALLOC =
+        32, /* + 4 * (domain - DOMAIN_PYTHON_RAW) + malloc 0 calloc 1 realloc 2 free 3 */
     ALLOCATOR_COUNT = 256,
 };
 
@@ -321,10 +322,10 @@ enum allocator {
  * outermost frame of its evaluation activation. Code id 0: a special frame, the offset is enum
  * frame_special.
  */
-#define FRAME_OFFSET_BITS  30
-#define FRAME_CODE_SHIFT   30
-#define FRAME_CODE_MASK    UINT64_C(0x7fffffff)
-#define FRAME_ENTRY        (UINT64_C(1) << 61)
+#define FRAME_OFFSET_BITS 30
+#define FRAME_CODE_SHIFT  30
+#define FRAME_CODE_MASK   UINT64_C(0x7fffffff)
+#define FRAME_ENTRY       (UINT64_C(1) << 61)
 
 enum frame_special {
     SPECIAL_UNKNOWN = 0,

@@ -41,8 +41,8 @@ static size_t whole_pages(size_t size_bytes)
 static enum map_class class_of_file(int fd, int flags)
 {
     bool is_shared = (flags & MAP_TYPE) != MAP_PRIVATE;
-    struct stat status;
-    struct statfs system;
+    struct stat status = {0};
+    struct statfs system = {0};
 
     if (process.makes_no_calls || sys_failed(sys_call(SYS_fstat, fd, (long)&status, 0, 0, 0, 0)))
         return is_shared ? CLASS_FILE_SHARED : CLASS_FILE_PRIVATE;

@@ -45,12 +45,13 @@ static bool parse_bytes(const char *text, uint8_t *bytes, size_t count_bytes)
 bool locator_parse(const char *text, struct locator *ret_locator)
 {
     struct locator locator = {0};
-    size_t token_at = 2 * UUID_BYTES + 1, path_at = token_at + 2 * TOKEN_BYTES + 1;
+    const size_t uuid_digits = 2 * sizeof(locator.uuid), token_digits = 2 * sizeof(locator.token);
+    const size_t token_at = uuid_digits + 1, path_at = token_at + token_digits + 1;
 
     if (!parse_bytes(text, locator.uuid, UUID_BYTES) || text[token_at - 1] != ':' ||
         !parse_bytes(text + token_at, locator.token, TOKEN_BYTES) || text[path_at - 1] != ':')
         return false;
-    memcpy(locator.name, text, 2 * UUID_BYTES);
+    memcpy(locator.name, text, uuid_digits);
     *ret_locator = locator;
     return true;
 }

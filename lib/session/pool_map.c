@@ -44,7 +44,7 @@ static bool is_sound(const struct pool_header *header, uint64_t pool_bytes, uint
 static bool is_sealed(int fd, uint64_t pool_bytes)
 {
     long seals = sys_call(SYS_fcntl, fd, F_GET_SEALS, 0, 0, 0, 0);
-    struct stat status;
+    struct stat status = {0};
 
     return !sys_failed(seals) && (seals & F_SEAL_SHRINK) != 0 &&
            !sys_failed(sys_call(SYS_fstat, fd, (long)&status, 0, 0, 0, 0)) &&

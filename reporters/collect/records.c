@@ -75,7 +75,7 @@ void records_field_text(struct records *records, uint32_t field, const char *tex
 
 void records_end(struct records *records)
 {
-    size_t needed = records->size_bytes + 2 * VARINT_MAX_BYTES + records->content_bytes;
+    size_t needed = records->size_bytes + (size_t)2 * VARINT_MAX_BYTES + records->content_bytes;
 
     if (needed > records->capacity_bytes)
         records->bytes = memory_grow(records->bytes, &records->capacity_bytes, needed, 1);

@@ -165,7 +165,7 @@ void table_add(struct table *table, const char *text)
 
 void table_finish(struct table *table, bool has_titles, FILE *out)
 {
-    const char *titles[TABLE_MAX_COLUMNS];
+    const char *titles[TABLE_MAX_COLUMNS] = {NULL};
 
     assert(table->cell_count % table->count == 0);
     for (unsigned i = 0; i < table->count; i++) {

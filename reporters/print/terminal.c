@@ -15,17 +15,20 @@ enum {
     MOST_COLUMNS = 1000,
 };
 
-static bool is_set(const char *name)
+/* A variable's value; NULL also when it is empty: to NO_COLOR and the others that is the same. */
+static const char *value_of(const char *name)
 {
     const char *value = getenv(name);
 
-    return value != NULL && value[0] != '\0';
+    return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
 /* FORCE_COLOR=0 means the opposite in the programs that invented it. */
 static bool is_forced(const char *name)
 {
-    return is_set(name) && strcmp(getenv(name), "0") != 0;
+    const char *value = value_of(name);
+
+    return value != NULL && strcmp(value, "0") != 0;
 }
 
 bool terminal_has_color(enum terminal_color asked, bool is_terminal)
@@ -34,7 +37,7 @@ bool terminal_has_color(enum terminal_color asked, bool is_terminal)
 
     if (asked != COLOR_AUTO)
         return asked == COLOR_ALWAYS;
-    if (is_set("NO_COLOR"))
+    if (value_of("NO_COLOR") != NULL)
         return false;
     if (is_forced("CLICOLOR_FORCE") || is_forced("FORCE_COLOR"))
         return true;
@@ -46,11 +49,10 @@ bool terminal_is_utf8(void)
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (is_set(names[i])) {
-            const char *value = getenv(names[i]);
+        const char *value = value_of(names[i]);
 
+        if (value != NULL)
             return strcasestr(value, "utf-8") != NULL || strcasestr(value, "utf8") != NULL;
-        }
     }
     return false;
 }

@@ -25,13 +25,13 @@ struct render_options {
     enum profile_view view;
     enum render_sort sort;
     uint64_t temporary_threshold;
-    uint32_t rows;                    /* 0: all */
+    uint32_t rows;                        /* 0: all */
     uint64_t threshold_parts_per_million; /* tree: smaller nodes are folded */
-    uint32_t process_number;          /* 0: all */
-    uint32_t tid;                     /* 0: all */
-    uint32_t width_columns;           /* of the text; never 0 */
+    uint32_t process_number;              /* 0: all */
+    uint32_t tid;                         /* 0: all */
+    uint32_t width_columns;               /* of the text; never 0 */
     bool is_json, has_color, is_ascii, shows_runtime, is_inverted;
-    bool has_source;                  /* page: source lines go in */
+    bool has_source; /* page: source lines go in */
 };
 
 struct render_input {
@@ -45,7 +45,7 @@ struct render_input {
 typedef bool render_function(const struct render_input *input, FILE *out, struct error *err);
 
 struct render_report {
-    const char *name;     /* the command's */
+    const char *name; /* the command's */
     render_function *run;
     bool needs_profile;
     bool needs_intervals; /* of the profile */

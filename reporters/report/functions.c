@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "report/tree.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #define NOT_YET UINT32_MAX
@@ -71,6 +72,7 @@ static void enter_node(struct functions *functions, const struct tree_node *node
     uint32_t number = row_of_frame(functions, node->frame);
     struct function_row *row = &functions->rows[number];
 
+    assert(number < functions->count);
     row->own.bytes += node->own.bytes;
     row->own.allocations += node->own.allocations;
     if (functions->open_count[number]++ > 0)

@@ -193,7 +193,7 @@ static struct python_position find_in_locations(const struct capture_code *code,
 
         if (!(head & 128) || !read_entry(&bytes, kind, &position))
             break;
-        end += ((head & 7) + 1) * CODE_UNIT_BYTES;
+        end += ((int64_t)(head & 7) + 1) * CODE_UNIT_BYTES;
         if (offset < end)
             return kind == LOCATION_NONE ? on_line(code->first_line) : finish_position(&position);
     }
