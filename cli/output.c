@@ -1,5 +1,10 @@
 /*
- * Outputs. The one piece of shared state is the temporary file's name for the signal handler.
+ * Outputs.
+ *
+ * Until it is complete a file has no name at all, where the file system can do that (O_TMPFILE): then
+ * nothing is left of it however the program ends. Elsewhere it has a name of its own beside the
+ * wanted one, and the signals that a program may be interrupted by take it away; that name is the one
+ * piece of shared state.
  */
 #include "output.h"
 
@@ -7,7 +12,6 @@
 #include "pager.h"
 #include "words.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -16,10 +20,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum {
+    NEW_FILE_MODE = 0666, /* less the mask of the user */
+    DESCRIPTOR_NAME_BYTES = 32,
+};
+
 /* What an interrupted program takes away. */
 static char *volatile unfinished_file;
 
-static const int interruptions[] = {SIGINT, SIGTERM, SIGHUP};
+static const int interruptions[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXCPU};
 
 static void remove_and_end(int signal_number)
 {
@@ -42,16 +51,44 @@ static void guard(char *temporary)
     }
 }
 
-/* A device or a pipe is written in place. Returns false with err. */
-static bool open_in_place(struct output *output, struct error *err)
+static void cannot_write(const struct output *output, struct error *err)
 {
-    output->file = fopen(output->name, "we");
-    if (output->file == NULL)
-        error_set(err, "%s: cannot be written: %s", output->name, strerror(errno));
-    return output->file != NULL;
+    error_set(err, "%s: cannot be written: %s",
+              output->name == NULL ? "standard output" : output->name, strerror(errno));
 }
 
-static bool open_temporary(struct output *output, struct error *err)
+struct descriptor_name {
+    char text[DESCRIPTOR_NAME_BYTES];
+};
+
+static struct descriptor_name name_of_descriptor(int fd)
+{
+    struct descriptor_name name;
+
+    snprintf(name.text, sizeof(name.text), "/proc/self/fd/%d", fd);
+    return name;
+}
+
+/* Return a file without a name in the folder of the output's, or -1 where there is no such thing. */
+static int create_nameless(const struct output *output)
+{
+    const char *slash = strrchr(output->name, '/');
+    char *folder = slash == NULL
+                       ? memory_copy_text(".")
+                       : words_format("%.*s", (int)(slash - output->name) + 1, output->name);
+    int fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, NEW_FILE_MODE);
+
+    free(folder);
+    /* It gets its name by the one that it has in /proc. */
+    if (fd >= 0 && access(name_of_descriptor(fd).text, F_OK) != 0) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+/* Return a file with a name of its own, or -1. */
+static int create_temporary(struct output *output)
 {
     mode_t mask = umask(0);
     int fd;
@@ -59,19 +96,34 @@ static bool open_temporary(struct output *output, struct error *err)
     umask(mask);
     output->temporary = words_format("%s.XXXXXX", output->name);
     fd = mkostemp(output->temporary, O_CLOEXEC);
-    if (fd < 0) {
-        error_set(err, "%s: cannot be written: %s", output->name, strerror(errno));
-        return false;
-    }
+    if (fd < 0)
+        return -1;
     guard(output->temporary);
-    fchmod(fd, 0666 & ~mask); /* as any new file; mkostemp() makes private ones */
-    output->file = fdopen(fd, "w");
-    if (output->file == NULL) {
-        error_set(err, "%s: cannot be written: %s", output->name, strerror(errno));
-        close(fd);
-        return false;
+    fchmod(fd, NEW_FILE_MODE & ~mask); /* mkostemp() makes private ones */
+    return fd;
+}
+
+/* Open the output's file: new ones have no name yet, a device or a pipe is written in place. */
+static bool open_file(struct output *output, bool is_in_place, struct error *err)
+{
+    int fd;
+
+    if (is_in_place) {
+        fd = open(output->name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, NEW_FILE_MODE);
+    } else {
+        fd = create_nameless(output);
+        output->is_nameless = fd >= 0;
+        if (fd < 0)
+            fd = create_temporary(output);
     }
-    return true;
+    if (fd >= 0)
+        output->file = fdopen(fd, "w");
+    if (output->file == NULL) {
+        cannot_write(output, err);
+        if (fd >= 0)
+            close(fd);
+    }
+    return output->file != NULL;
 }
 
 bool output_open_file(const char *name, bool may_overwrite, struct output *ret_output,
@@ -79,7 +131,7 @@ bool output_open_file(const char *name, bool may_overwrite, struct output *ret_o
 {
     struct output output = {.may_overwrite = may_overwrite};
     struct stat status;
-    bool is_there = stat(name, &status) == 0, is_open;
+    bool is_there = stat(name, &status) == 0;
 
     if (is_there && S_ISREG(status.st_mode) && !may_overwrite) {
         error_set(err, "%s: exists already: use -f to replace it", name);
@@ -89,9 +141,8 @@ bool output_open_file(const char *name, bool may_overwrite, struct output *ret_o
     output.name = is_there ? realpath(name, NULL) : NULL;
     if (output.name == NULL)
         output.name = memory_copy_text(name);
-    is_open = is_there && !S_ISREG(status.st_mode) ? open_in_place(&output, err)
-                                                   : open_temporary(&output, err);
-    if (!is_open) {
+    signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is an error to report, no death */
+    if (!open_file(&output, is_there && !S_ISREG(status.st_mode), err)) {
         output_discard(&output);
         return false;
     }
@@ -111,22 +162,61 @@ void output_open_standard(bool has_pager, struct output *ret_output)
     *ret_output = output;
 }
 
-/* Give the file its name. Without permission to overwrite, link() refuses what came meanwhile. */
-static bool name_file(const struct output *output, struct error *err)
+static bool link_descriptor(int fd, const char *name)
 {
-    assert(output->name != NULL);
-    if (output->may_overwrite) {
-        if (rename(output->temporary, output->name) == 0)
-            return true;
-    } else if (link(output->temporary, output->name) == 0) {
+    return linkat(AT_FDCWD, name_of_descriptor(fd).text, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
+}
+
+/*
+ * Replace what has the name. A link cannot: the file gets another name, then that one's. No signal
+ * that can be held back comes between.
+ */
+static bool replace_by_descriptor(const struct output *output, int fd)
+{
+    sigset_t all, before;
+    char *other = NULL;
+    bool is_linked, is_replaced;
+    int error;
+
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before);
+    for (unsigned i = 0; other == NULL; i++) {
+        other = words_format("%s.%ld-%u", output->name, (long)getpid(), i);
+        is_linked = link_descriptor(fd, other);
+        if (!is_linked && errno == EEXIST) {
+            free(other);
+            other = NULL;
+        }
+    }
+    is_replaced = is_linked && rename(other, output->name) == 0;
+    error = errno;
+    if (is_linked && !is_replaced)
+        unlink(other);
+    free(other);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return is_replaced;
+}
+
+static bool name_descriptor(const struct output *output, int fd)
+{
+    if (link_descriptor(fd, output->name))
+        return true;
+    return errno == EEXIST && output->may_overwrite && replace_by_descriptor(output, fd);
+}
+
+/* Without permission to overwrite, link() refuses what came meanwhile. */
+static bool name_temporary(const struct output *output)
+{
+    if (output->may_overwrite)
+        return rename(output->temporary, output->name) == 0;
+    if (link(output->temporary, output->name) == 0) {
         unlink(output->temporary);
         return true;
-    } else if (errno != EEXIST && access(output->name, F_OK) != 0 &&
-               rename(output->temporary, output->name) == 0) {
-        return true; /* a file system without links */
     }
-    error_set(err, "%s: cannot be written: %s", output->name, strerror(errno));
-    return false;
+    /* A file system without links. */
+    return errno != EEXIST && access(output->name, F_OK) != 0 &&
+           rename(output->temporary, output->name) == 0;
 }
 
 static void forget(struct output *output)
@@ -137,26 +227,45 @@ static void forget(struct output *output)
     *output = (struct output){.file = NULL};
 }
 
-bool output_finish(struct output *output, struct error *err)
+/* Push out what was written, give the file its name, close it. Returns false with errno. */
+static bool finish_file(struct output *output)
 {
-    const char *name = output->name == NULL ? "standard output" : output->name;
-    bool is_written;
+    bool has_failed = ferror(output->file);
+    bool is_written = fflush(output->file) == 0 && !has_failed;
+    int error = has_failed ? EIO : errno; /* of an earlier write the reason is no longer known */
 
-    if (output->pager != NULL) {
-        pager_close(output->pager);
-        forget(output);
-        return true;
+    if (is_written && output->is_nameless) {
+        is_written = name_descriptor(output, fileno(output->file));
+        error = errno;
     }
-    is_written = fflush(output->file) == 0 && !ferror(output->file);
-    if (output->file != stdout)
-        is_written = fclose(output->file) == 0 && is_written;
+    if (output->file != stdout && fclose(output->file) != 0 && is_written) {
+        is_written = false;
+        error = errno;
+        /* What a server refused when the file was closed is no complete file. */
+        if (output->is_nameless)
+            unlink(output->name);
+    }
     output->file = NULL;
-    if (!is_written)
-        error_set(err, "%s: cannot be written: %s", name, strerror(errno));
-    if (is_written && output->temporary != NULL)
-        is_written = name_file(output, err);
+    if (is_written && output->temporary != NULL) {
+        is_written = name_temporary(output);
+        error = errno;
+    }
     if (!is_written && output->temporary != NULL)
         unlink(output->temporary);
+    errno = error;
+    return is_written;
+}
+
+bool output_finish(struct output *output, struct error *err)
+{
+    bool is_written = true;
+
+    if (output->pager != NULL)
+        pager_close(output->pager);
+    else
+        is_written = finish_file(output);
+    if (!is_written)
+        cannot_write(output, err);
     forget(output);
     return is_written;
 }

@@ -1,8 +1,9 @@
 /*
  * Where a report goes: a file, standard output, or a pager in front of a terminal.
  *
- * A file appears under its name only when it is complete; until then it has a name of its own
- * beside it, which is taken away when anything fails or the program is interrupted.
+ * A file appears under its name only when it is complete. Nothing is left of it when anything fails
+ * or the program is interrupted or killed; only where the file system knows no files without names
+ * may a killed program leave one, beside the wanted name.
  */
 #ifndef CLI_OUTPUT_H
 #define CLI_OUTPUT_H
@@ -15,7 +16,8 @@
 struct output {
     FILE *file;      /* to write to */
     char *name;      /* NULL: standard output */
-    char *temporary; /* NULL: written in place, to a device or a pipe */
+    char *temporary; /* NULL: written in place, to a device or a pipe, or without a name */
+    bool is_nameless;
     bool may_overwrite;
     struct pager *pager; /* NULL: none */
 };
