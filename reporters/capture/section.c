@@ -39,7 +39,7 @@ _Static_assert(AT_HEADER_HASH + HASH_BYTES == SECTION_HEADER_BYTES, "section hea
 static const uint8_t magic[] = {'M', 'T', 'S'};
 
 /* What users can do about it, at the end of a message. */
-static const char remedy_damaged[] = "'memtrack info --verify' shows what can still be read";
+static const char remedy_damaged[] = "what stands before it is reported";
 static const char remedy_newer[] = "read it with the memtrack that recorded it, or a newer one";
 
 static bool fail(const struct capture_bytes *capture, size_t offset, const char *what,

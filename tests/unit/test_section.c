@@ -158,10 +158,11 @@ TEST(a_section_cut_off_at_any_byte_is_refused)
 
         test_case("cut to %zu bytes", size_bytes);
         check_refused(bytes, size_bytes,
-                      is_in_header ? "app.bin: section header cut off at offset 0: 'memtrack info "
-                                     "--verify' shows what can still be read"
-                                   : "app.bin: section cut off at offset 0: 'memtrack info "
-                                     "--verify' shows what can still be read");
+                      is_in_header
+                          ? "app.bin: section header cut off at offset 0: what stands before it "
+                            "is reported"
+                          : "app.bin: section cut off at offset 0: what stands before it "
+                            "is reported");
     }
     CHECK(accepts(bytes, sizeof(bytes), NULL));
 }
@@ -193,14 +194,15 @@ TEST(a_failure_names_the_offset_and_leaves_the_result)
     bytes[SAMPLE_BYTES + 20] ^= 1;
     CHECK(!section_read(&capture, SAMPLE_BYTES, &section, &err));
     CHECK_EQUAL(section.stream, 42);
-    CHECK_TEXT(err.text, "app.bin: section header checksum differs at offset 72: 'memtrack info "
-                         "--verify' shows what can still be read");
+    CHECK_TEXT(err.text,
+               "app.bin: section header checksum differs at offset 72: what stands before it "
+               "is reported");
     bytes[SAMPLE_BYTES + 20] ^= 1;
     bytes[sizeof(bytes) - 1] ^= 1;
     CHECK(section_read(&capture, SAMPLE_BYTES, &section, &err));
     CHECK(!section_check_payload(&capture, &section, &err));
-    CHECK_TEXT(err.text, "app.bin: section checksum differs at offset 128: 'memtrack info "
-                         "--verify' shows what can still be read");
+    CHECK_TEXT(err.text, "app.bin: section checksum differs at offset 128: what stands before it "
+                         "is reported");
 }
 
 TEST(a_longer_header_of_a_later_minor_version_is_read)
@@ -280,8 +282,7 @@ TEST(forged_numbers_are_refused_though_the_checksum_is_right)
             le_store_u32(rows[i].value, bytes + rows[i].at);
         sign(bytes, SECTION_HEADER_BYTES);
         snprintf(message, sizeof(message),
-                 "app.bin: %s at offset 0: 'memtrack info --verify' shows what can still be read",
-                 rows[i].what);
+                 "app.bin: %s at offset 0: what stands before it is reported", rows[i].what);
         test_case("%" PRIu32 " at %zu", rows[i].value, rows[i].at);
         check_refused(bytes, sizeof(bytes), message);
         CHECK(!section_read(&capture, 0, &section, NULL));
