@@ -45,6 +45,7 @@ struct report {
     struct output output;
     struct capture *capture;
     struct profile *profile;
+    struct capture_damage damage; /* found by the report itself */
 };
 
 static bool set_view(struct report *report, struct error *err)
@@ -278,6 +279,7 @@ static bool write_report(struct report *report, struct error *err)
         .profile = report->profile,
         .frames = frames_create(report->capture),
         .options = &report->options,
+        .ret_damage = &report->damage,
     };
     bool is_written = report->row->run(&input, report->output.file, err);
     bool has_pager = report->output.pager != NULL;
@@ -300,6 +302,8 @@ static int say_result(const struct report *report)
         message_print("wrote %s", name);
     if (!damage->is_damaged && report->profile != NULL)
         damage = &report->profile->damage;
+    if (!damage->is_damaged)
+        damage = &report->damage;
     if (damage->is_damaged) {
         message_print("%s", damage->error.text);
         return EXIT_INPUT;

@@ -297,9 +297,7 @@ bool render_dump(const struct render_input *input, FILE *out, struct error *err)
     paths_destroy(dump.paths);
     memory_pool_finish(&dump.pool);
     free(dump.frame_texts);
-    if (!parts_end(out, err))
-        return false;
-    if (damage.is_damaged)
-        error_set(err, "%s", damage.error.text);
-    return !damage.is_damaged;
+    if (input->ret_damage != NULL)
+        *input->ret_damage = damage;
+    return parts_end(out, err);
 }

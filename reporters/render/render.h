@@ -39,9 +39,14 @@ struct render_input {
     const struct profile *profile; /* NULL for reports that need none (info, dump) */
     struct frames *frames;
     const struct render_options *options;
+    /* The caller's: events that are not right, found by a report that reads them itself; or NULL. */
+    struct capture_damage *ret_damage;
 };
 
-/* Write a report. Returns false with err when it could not be written. Context: tool. */
+/*
+ * Write a report: of what is right, when not all is. Returns false with err when it could not be
+ * written. Context: tool.
+ */
 typedef bool render_function(const struct render_input *input, FILE *out, struct error *err);
 
 struct render_report {

@@ -117,6 +117,7 @@ class Trace:
             self.used_ticks = set()
         for process in self.processes:
             self.writer.bound(process.number, process.segment)
+            process.current = None  # what comes now is beyond the bound
 
     def finish(self, **summary):
         self.flush()

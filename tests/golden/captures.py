@@ -243,8 +243,9 @@ def cut():
     return trace.writer.cut()
 
 
-def storm(seed=1, steps=2000, threads=4, forks=2):
-    """Random threads, blocks, ranges, forks: whatever may happen, happens. Also for fuzzing."""
+def storm(seed=1, steps=2000, threads=4, forks=2, bound_steps=0):
+    """Random threads, blocks, ranges, forks: whatever may happen, happens. Also for fuzzing.
+    bound_steps: so often all is written with its bounds, as a collector does; 0: at the end."""
     chance = random.Random(seed)
     trace = Trace(section_records=chance.choice([2, 16, 200]))
     trace.session("storm", str(seed))
@@ -261,6 +262,8 @@ def storm(seed=1, steps=2000, threads=4, forks=2):
         process = chance.choice(processes)
         thread = chance.choice(crews[process])
         storm_step(chance, thread, of, live[process])
+        if bound_steps and step % bound_steps == bound_steps - 1:
+            trace.flush()
         if step in fork_at:
             trace.wait(1)
             child = trace.process(100 + step, parent=process, how=FORK)

@@ -106,9 +106,10 @@ def test_a_part_of_the_processes_or_threads_can_be_asked_for(tmp_path, seed):
 
 
 def test_truncated_captures_are_understood_alike(tmp_path):
-    data = captures.storm(5, steps=600, threads=3, forks=1)
-    for size in range(2000, len(data), len(data) // 25):
-        compare(tmp_path, data[:size])
+    data = captures.storm(5, steps=600, threads=3, forks=1, bound_steps=40)
+    counts = [compare(tmp_path, data[:size])["totals"]["allocations"]
+              for size in range(2000, len(data), len(data) // 25)]
+    assert counts == sorted(counts) and 0 < counts[1] < counts[10] < counts[-1]
 
 
 def test_growing_a_vector_is_temporary_with_one_allocation_in_between(tmp_path):

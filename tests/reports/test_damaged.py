@@ -1,0 +1,133 @@
+"""Captures that are cut off or wrong somewhere: what stands before it is reported, and is said.
+
+Every byte of every golden capture is tried by tests/unit/test_capture.c; here some of them are, by
+the command, and its figures are compared with those of the reader in Python.
+"""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("lz4.block")
+pytest.importorskip("xxhash")
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "golden"))
+
+# pylint: disable=wrong-import-position
+import capture_format as fmt
+import capture_model
+import captures
+from capture_trace import MALLOC
+
+REPORTS = ["stats", "summary", "table", "tree", "dump", "info", "flamegraph"]
+DONE, UNREADABLE = 0, 3
+SAMPLES = 24
+
+
+def run(binary, *arguments):
+    return subprocess.run([binary, *map(str, arguments)], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, check=False)
+
+
+def assert_said(ended, path, limit):
+    """One line that names the file and a place that is not behind the damage. Returns the place."""
+    assert ended.returncode == UNREADABLE, ended
+    match = re.fullmatch(rf"memtrack: {re.escape(str(path))}: .+ at offset (\d+): .+\n",
+                         ended.stderr)
+    assert match, ended.stderr
+    assert int(match[1]) <= limit
+    return int(match[1])
+
+
+def assert_read_as_far(binary, path, limit):
+    """The figures are those of what stands before the damage."""
+    ended = run(binary, "stats", "--json", path)
+    # The superblock is right or wrong as a whole.
+    assert_said(ended, path, max(limit, fmt.SUPERBLOCK_BYTES))
+    try:
+        capture = fmt.read_capture(path.read_bytes())
+    except fmt.FormatError:
+        capture = fmt.Capture()
+    if not capture.session:
+        assert ended.stdout == ""
+        return
+    totals = json.loads(ended.stdout)["totals"]
+    expected = capture_model.build(capture)["totals"]
+    assert {name: totals[name] for name in expected} == expected
+
+
+def places(size):
+    """Some of all bytes: the ends, and what is between in steps that meet every kind of field."""
+    return sorted({0, 1, 63, 64, size - 1, *range(17, size, size // SAMPLES | 1)})
+
+
+@pytest.fixture(scope="module")
+def storm():
+    """A capture with bounds on the way: much of it is left wherever it is cut off."""
+    return captures.storm(5, steps=1000, threads=3, forks=1, bound_steps=40)
+
+
+def test_cut_off_anywhere_it_is_read_as_far(binary, tmp_path, storm):
+    path = tmp_path / "part.bin"
+    for size in places(len(storm)):
+        path.write_bytes(storm[:size])
+        assert_read_as_far(binary, path, size)
+
+
+def test_a_wrong_byte_anywhere_is_noticed_and_what_is_before_is_read(binary, tmp_path, storm):
+    path = tmp_path / "wrong.bin"
+    for at in places(len(storm)):
+        wrong = bytearray(storm)
+        wrong[at] ^= 0x41
+        path.write_bytes(wrong)
+        assert_read_as_far(binary, path, at)
+
+
+@pytest.mark.parametrize("kind", REPORTS)
+def test_every_report_shows_what_is_before_the_damage(binary, tmp_path, storm, kind):
+    path, out = tmp_path / "part.bin", tmp_path / "out"
+    path.write_bytes(storm[:len(storm) * 2 // 3])
+    ended = run(binary, kind, path, "-q", "-o", out)
+    assert_said(ended, path, len(storm) * 2 // 3)
+    assert kind == "info" or re.search("f[0-5]", out.read_text()) or kind == "flamegraph"
+
+
+def forged(tmp_path):
+    """Events whose section is whole, with its checksum, and one of them impossible."""
+    trace = captures.Trace(section_records=3)
+    trace.session("forged")
+    process = trace.process(1)
+    thread = process.thread(1)
+    for i in range(20):
+        thread.alloc(0x1000 + 64 * i, 48, trace.stack(0, MALLOC))
+        if i == 9:
+            thread.record(fmt.event(fmt.ALLOC, 0x9000, w1=0xFFFF_FFFF << 32))
+    process.end()
+    path = tmp_path / "forged.bin"
+    path.write_bytes(trace.finish())
+    return path
+
+
+@pytest.mark.parametrize("kind", REPORTS)
+def test_an_impossible_event_is_said_by_every_report_that_reads_events(binary, tmp_path, kind):
+    path, out = forged(tmp_path), tmp_path / "out"
+    ended = run(binary, kind, path, "-q", "-o", out)
+    if kind == "info":
+        assert (ended.returncode, ended.stderr) == (DONE, "")
+    else:
+        assert_said(ended, path, path.stat().st_size)
+    assert out.stat().st_size > 100
+
+
+def test_what_is_before_an_impossible_event_is_reported(binary, tmp_path):
+    path = forged(tmp_path)
+    events = [json.loads(line) for line in run(binary, "dump", "--json", path).stdout.splitlines()]
+    assert [event["address"] for event in events if event["op"] == "alloc"] \
+        == [0x1000 + 64 * i for i in range(10)]
+    stats = json.loads(run(binary, "stats", "--json", path).stdout)
+    assert stats["totals"]["allocations"] == 10
+    assert any("event that is not right" in text for text in stats["capture"]["warnings"])
