@@ -84,6 +84,8 @@ const struct option_row option_rows[OPTION_COUNT] = {
                              "show the interpreter's own and import frames", MODELS | IN(DUMP)},
     [OPTION_SOURCE] = {'\0', "source", "none|lines", "source lines in the page (lines)",
                        IN(FLAMEGRAPH)},
+    [OPTION_VERIFY] = {'\0', "verify", NULL, "read every event too, not the checksums alone",
+                       IN(INFO)},
     [OPTION_JSON] = {'\0', "json", NULL, "write JSON with exact numbers", PRINTS},
     [OPTION_WIDTH] = {'\0', "width", "COLUMNS", "width of the text (the terminal's, or 100)",
                       PRINTS},

@@ -45,7 +45,7 @@ _memtrack()
         options="-h --help -o --output -f --force -q --quiet --process --thread -n --rows --show-runtime --json --width --color --ascii --no-pager"
         ;;
     info)
-        options="-h --help -o --output -f --force -q --quiet --json --width --color --ascii --no-pager"
+        options="-h --help -o --output -f --force -q --quiet --verify --json --width --color --ascii --no-pager"
         ;;
     help)
         options="-h --help"

@@ -1,6 +1,7 @@
 /*
  * `memtrack info`: the header of a capture, its sections and tables, its health. Runs in the tools.
  */
+#include "capture/merge.h"
 #include "capture/section.h"
 #include "memtrack/format.h"
 #include "memtrack/protocol.h"
@@ -93,6 +94,30 @@ static void collect_facts(const struct capture *capture, struct fact ret_facts[F
     memcpy(ret_facts, facts, sizeof(facts));
 }
 
+/* Every event of a capture, read when the user asks for it; opening it looks at checksums alone. */
+struct verification {
+    bool is_done;
+    uint64_t events; /* up to the first that is not right */
+    struct capture_damage damage;
+};
+
+enum {
+    BATCH_EVENTS = 256,
+};
+
+static struct verification verify(const struct capture *capture)
+{
+    struct verification verification = {.is_done = true};
+    struct capture_merge *merge = capture_merge_open(capture);
+    struct event events[BATCH_EVENTS];
+    uint32_t count;
+
+    while ((count = capture_merge_next(merge, events, BATCH_EVENTS, &verification.damage)) > 0)
+        verification.events += count;
+    capture_merge_close(merge);
+    return verification;
+}
+
 static void write_line(FILE *out, const char *name, const char *value)
 {
     if (value != NULL && value[0] != '\0')
@@ -128,8 +153,8 @@ static void write_session(const struct render_input *input, struct memory_pool *
     write_line(out, "session", text);
     write_line(out, "started", time_text(pool, session->realtime_ns));
     write_line(out, "host", text_clean(pool, session->host != NULL ? session->host : "", is_ascii));
-    write_line(out, "machine", session->machine);
-    write_line(out, "memtrack", session->version);
+    write_line(out, "machine", text_clean(pool, session->machine, is_ascii));
+    write_line(out, "memtrack", text_clean(pool, session->version, is_ascii));
     write_line(out, "directory",
                text_clean(pool, session->directory != NULL ? session->directory : "", is_ascii));
     if (python != NULL)
@@ -167,7 +192,18 @@ static void write_sections(const struct render_input *input, FILE *out)
     fputc('\n', out);
 }
 
-static void write_text(const struct render_input *input, FILE *out)
+static void write_verification(const struct capture *capture,
+                               const struct verification *verification, FILE *out)
+{
+    bool is_whole = !capture->damage.is_damaged && !verification->damage.is_damaged;
+
+    fprintf(out, "%-14s every checksum and %s events%s\n", "verified",
+            numbers_format_count(verification->events).text,
+            is_whole ? "" : ", up to the damage");
+}
+
+static void write_text(const struct render_input *input, const struct verification *verification,
+                       FILE *out)
 {
     struct memory_pool pool = {.newest = NULL};
     struct fact facts[FACT_COUNT];
@@ -178,10 +214,13 @@ static void write_text(const struct render_input *input, FILE *out)
     collect_facts(input->capture, facts);
     for (unsigned i = 0; i < FACT_COUNT; i++)
         write_line(out, facts[i].name, numbers_format_count(facts[i].value).text);
+    if (verification->is_done)
+        write_verification(input->capture, verification, out);
     memory_pool_finish(&pool);
 }
 
-static void write_json(const struct render_input *input, FILE *out)
+static void write_json(const struct render_input *input, const struct verification *verification,
+                       FILE *out)
 {
     struct section_sums sums = sum_sections(input->capture);
     struct fact facts[FACT_COUNT];
@@ -210,15 +249,25 @@ static void write_json(const struct render_input *input, FILE *out)
     for (unsigned i = 0; i < FACT_COUNT; i++)
         json_write_number(&json, facts[i].name, facts[i].value);
     json_write_close(&json);
+    if (verification->is_done)
+        json_write_number(&json, "verified_events", verification->events);
+    else
+        json_write_null(&json, "verified_events");
     json_write_close(&json);
     json_write_finish(&json);
 }
 
 bool render_info(const struct render_input *input, FILE *out, struct error *err)
 {
+    struct verification verification = {.is_done = false};
+
+    if (input->options->is_verifying)
+        verification = verify(input->capture);
     if (input->options->is_json)
-        write_json(input, out);
+        write_json(input, &verification, out);
     else
-        write_text(input, out);
+        write_text(input, &verification, out);
+    if (input->ret_damage != NULL)
+        *input->ret_damage = verification.damage;
     return parts_end(out, err);
 }

@@ -31,7 +31,8 @@ struct render_options {
     uint32_t tid;                         /* 0: all */
     uint32_t width_columns;               /* of the text; never 0 */
     bool is_json, has_color, is_ascii, shows_runtime, is_inverted;
-    bool has_source; /* page: source lines go in */
+    bool has_source;   /* page: source lines go in */
+    bool is_verifying; /* info: every event is read */
 };
 
 struct render_input {

@@ -20,6 +20,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "golden"))
 # pylint: disable=wrong-import-position
 import capture_format as fmt
 import capture_model
+import capture_order
 import captures
 from capture_trace import MALLOC
 
@@ -121,6 +122,18 @@ def test_an_impossible_event_is_said_by_every_report_that_reads_events(binary, t
     else:
         assert_said(ended, path, path.stat().st_size)
     assert out.stat().st_size > 100
+
+
+def test_info_verifies_events_when_asked(binary, tmp_path, storm):
+    path = forged(tmp_path)
+    ended = run(binary, "info", "--verify", "--json", path)
+    assert_said(ended, path, path.stat().st_size)
+    assert json.loads(ended.stdout)["verified_events"] == 10
+    path.write_bytes(storm)
+    ended = run(binary, "info", "--verify", "--json", path)
+    assert (ended.returncode, ended.stderr) == (DONE, "")
+    events = list(capture_order.ordered_events(fmt.read_capture(storm)))
+    assert json.loads(ended.stdout)["verified_events"] == len(events) > 500
 
 
 def test_what_is_before_an_impossible_event_is_reported(binary, tmp_path):
