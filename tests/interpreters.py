@@ -53,9 +53,10 @@ def _of_script():
     script = pathlib.Path(__file__).resolve().parent.parent / "script" / "interpreters"
     if not os.access(script, os.X_OK):
         return []
-    listed = subprocess.run([script, "--list"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                            text=True, timeout=60, check=False).stdout
-    return [line.split(None, 1)[1] for line in listed.splitlines() if len(line.split()) > 1]
+    listed = subprocess.run([script, "-n"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                            text=True, timeout=60, check=True).stdout
+    words = (line.split(None, 1) for line in listed.splitlines())
+    return [path for _, path in words if os.path.isabs(path)]
 
 
 @functools.lru_cache(maxsize=None)
@@ -67,7 +68,7 @@ def _all():
         paths = ["/usr/bin/python3"]
         paths += sorted(str(path) for path in root.glob("versions/*/bin/python"))
         paths += _of_script()
-    asked = (_ask(path) for path in paths)
+    asked = (_ask(path) for path in dict.fromkeys(paths))
     return tuple(sorted({python for python in asked if python is not None},
                         key=lambda python: (python.version, python.path)))
 
