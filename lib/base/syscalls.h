@@ -57,6 +57,22 @@ static inline bool sys_failed(long result)
     return (unsigned long)result > -4096UL;
 }
 
+/* What a system call filter of the program's may refuse, and end the process for. */
+enum sys_filter {
+    SYS_FILTER_NONE = 0,
+    SYS_FILTER_OTHERS = 1, /* all but what memory is got with: the program's malloc needs that */
+    SYS_FILTER_ALL = 2,
+};
+
+/*
+ * From now on make no call that such a filter could refuse: what is asked for below is then found
+ * out in another way, or not done. It never becomes less. Context: any thread.
+ */
+void sys_expect_filter(enum sys_filter filter);
+
+/* Whether any filter is expected: spin instead of sleeping. Context: hot path. */
+bool sys_makes_no_calls(void);
+
 /*
  * Map zeroed private memory that a forked child finds zeroed again (MADV_WIPEONFORK).
  * size_bytes: rounded up to pages by the kernel. Pages cost memory only once touched.
@@ -82,25 +98,41 @@ uint64_t sys_now_ns(void);
  */
 void sys_use_coarse_clock(void);
 
-/* Sleep, at most so long. Context: hot path (slow paths only). */
+/* Sleep, at most so long; not at all once a filter is expected. Context: hot path (slow paths only). */
 void sys_sleep(uint64_t duration_ns);
 
-/* Return the calling process's and thread's ids. Context: hot path (slow paths only). */
+/*
+ * Put private memory of our own in the place of a mapping. Returns false when refused: what was
+ * there stays. Context: hot path (slow paths only).
+ */
+bool sys_map_over(void *memory, size_t size_bytes);
+
+/*
+ * Return the calling process's id; 0 once a filter is expected.
+ * Context: hot path (slow paths only).
+ */
 uint32_t sys_process_id(void);
+
+/* Return the calling thread's id. Context: hot path (slow paths only). */
 uint32_t sys_thread_id(void);
 
 /*
  * Keep all signals from the calling thread, until sys_restore_signals() with what this returned.
+ * Once a filter is expected they come all the same.
  * Context: hot path (slow paths only).
  */
 uint64_t sys_block_signals(void);
 void sys_restore_signals(uint64_t mask);
 
-/* Whether the thread runs on its sigaltstack(). Context: hot path (slow paths only). */
+/*
+ * Whether the thread runs on its sigaltstack(); false once a filter is expected.
+ * Context: hot path (slow paths only).
+ */
 bool sys_is_on_signal_stack(void);
 
 /*
- * Wait on a futex shared between processes, at most timeout_ns. Wakes early are allowed.
+ * Wait on a futex shared between processes, at most timeout_ns. Wakes early are allowed, and come
+ * at once when a filter is expected; nobody is woken then either.
  * Context: hot path (slow paths only).
  */
 void sys_futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns);

@@ -44,7 +44,7 @@ static enum map_class class_of_file(int fd, int flags)
     struct stat status = {0};
     struct statfs system = {0};
 
-    if (process.makes_no_calls || sys_failed(sys_call(SYS_fstat, fd, (long)&status, 0, 0, 0, 0)))
+    if (sys_makes_no_calls() || sys_failed(sys_call(SYS_fstat, fd, (long)&status, 0, 0, 0, 0)))
         return is_shared ? CLASS_FILE_SHARED : CLASS_FILE_PRIVATE;
     if (S_ISCHR(status.st_mode)) {
         /* /dev/zero (linux drivers/char/mem.c) is the old name of anonymous memory. */

@@ -11,6 +11,7 @@
 #include "record/process.h"
 
 #include <errno.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <sys/prctl.h>
@@ -29,7 +30,9 @@ HOOK int prctl(int option, ...)
     if (real.prctl == NULL)
         return real_is_missing();
     if (option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP)
-        process.makes_no_calls = true;
+        sys_expect_filter(option == PR_SET_SECCOMP && rest[0] == SECCOMP_MODE_STRICT
+                              ? SYS_FILTER_ALL
+                              : SYS_FILTER_OTHERS);
     /* SECCOMP_MODE_STRICT takes the counter away as well (linux kernel/seccomp.c). */
     if (option == PR_SET_TSC || option == PR_SET_SECCOMP)
         sys_use_coarse_clock();

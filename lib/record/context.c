@@ -87,10 +87,7 @@ static struct context *ring_wait_for(void)
         if (process_lost_collector() || sys_now_ns() - began_ns > CLAIM_LIMIT_NS)
             return NULL;
         process_ring_doorbell();
-        if (process.makes_no_calls)
-            arch_pause();
-        else
-            sys_futex_wait(&process.header->rings_ready, ready, CLAIM_SLEEP_NS);
+        sys_futex_wait(&process.header->rings_ready, ready, CLAIM_SLEEP_NS);
     }
 }
 
@@ -228,5 +225,5 @@ void context_lose_event(struct context *context)
 bool context_has_left(uintptr_t frame, uintptr_t frame_now)
 {
     return frame_now >= frame && frame_now - frame < STACK_NEAR_BYTES &&
-           (process.makes_no_calls || !sys_is_on_signal_stack());
+           !sys_is_on_signal_stack();
 }

@@ -42,6 +42,8 @@ static void slot_fill(struct pool_process *slot, enum pool_process_how how)
         atomic_fetch_add_explicit(&process.header->next_process, 1, memory_order_relaxed) + 1;
 
     slot->pid = sys_process_id();
+    if (slot->pid == 0)
+        slot->pid = sys_thread_id(); /* a child's first thread, which is the one to come here */
     slot->parent_number = process.parent_number;
     slot->how = (uint8_t)(how == PROCESS_BY_EXEC && number == 1 ? PROCESS_BY_START : how);
     slot->flags = process.flags;
@@ -116,10 +118,7 @@ static enum process_image_state child_enter(void)
         if (process_lost_collector() || sys_now_ns() - began_ns > CLAIM_LIMIT_NS)
             return IMAGE_REFUSED;
         process_ring_doorbell();
-        if (process.makes_no_calls)
-            arch_pause();
-        else
-            sys_sleep(UINT64_C(1000000));
+        sys_sleep(UINT64_C(1000000));
     }
     return IMAGE_LIVE;
 }
@@ -167,7 +166,8 @@ bool process_is_followed(void)
 bool process_is_borrowed(void)
 {
     /* A forked child's is zero until it takes a slot. */
-    return process.image->pid != 0 && process.image->pid != sys_process_id();
+    return !sys_makes_no_calls() && process.image->pid != 0 &&
+           process.image->pid != sys_process_id();
 }
 
 bool process_has_threads(void)
@@ -195,8 +195,7 @@ static void let_go_of_pool(void)
         return;
     if (process.image->state == IMAGE_LIVE && !process_is_borrowed())
         atomic_store_explicit(&process.slot->state, PROCESS_DETACHED, memory_order_release);
-    sys_call(SYS_mmap, (long)process.header, (long)process.mapped_bytes, PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    sys_map_over(process.header, process.mapped_bytes);
 }
 
 bool process_is_recording(void)
@@ -231,8 +230,7 @@ void process_ring_doorbell(void)
 {
     struct pool_header *header = process.header;
 
-    if (atomic_load_explicit(&header->collector_sleeping, memory_order_relaxed) == 0 ||
-        process.makes_no_calls)
+    if (atomic_load_explicit(&header->collector_sleeping, memory_order_relaxed) == 0)
         return;
     atomic_fetch_add_explicit(&header->doorbell, 1, memory_order_relaxed);
     sys_futex_wake(&header->doorbell, 1);

@@ -43,9 +43,8 @@ struct process {
     struct pool_process *slot;
     _Atomic uint32_t parent_number; /* for the child that is forked next: our own number */
     _Atomic bool is_off;            /* for good: nobody drains, or the session is over */
-    _Atomic bool makes_no_calls; /* a system call filter has been seen: spin instead of waiting */
-    uint8_t flags;               /* enum pool_process_flag, for our slots */
-    uintptr_t loader_start;      /* the dynamic loader, likewise */
+    uint8_t flags;                  /* enum pool_process_flag, for our slots */
+    uintptr_t loader_start;         /* the dynamic loader, likewise */
     uintptr_t loader_end;
     uintptr_t provider_start; /* the object whose malloc we call, as far as it is mapped */
     uintptr_t provider_end;
@@ -108,7 +107,8 @@ static inline bool process_is_loader(const void *address)
 }
 
 /*
- * Whether the memory is another process's: this is a child of vfork.
+ * Whether the memory is another process's: this is a child of vfork. Once a filter is expected,
+ * nobody can tell: false.
  * Context: any thread.
  */
 bool process_is_borrowed(void);

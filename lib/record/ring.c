@@ -154,7 +154,7 @@ static bool wait_for_reader(struct context *context, struct ring_entry *ring, ui
         context->lossy_consumed = consumed;
         return false;
     }
-    if (now_ns - wait->began_ns < SPIN_NS || process.makes_no_calls)
+    if (now_ns - wait->began_ns < SPIN_NS || sys_makes_no_calls())
         arch_pause();
     else
         sleep_for_reader(ring, consumed);
