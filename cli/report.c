@@ -21,6 +21,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -163,6 +164,22 @@ static bool set_options(struct report *report, enum command_id id, struct error 
 }
 
 /*
+ * Whether a process of the capture lives: then there is nothing to wait for. One whose number means
+ * nothing here, as behind a container's wall, counts as gone.
+ */
+static bool is_program_alive(const struct capture *capture)
+{
+    for (uint32_t i = 0; i < capture->process_count; i++) {
+        const struct capture_process *process = &capture->processes[i];
+
+        if (process->end == 0 && process->pid != 0 && process->pid <= INT_MAX &&
+            (kill((pid_t)process->pid, 0) == 0 || errno == EPERM))
+            return true;
+    }
+    return false;
+}
+
+/*
  * Wait until the collector, which holds the capture's lock, has finished it. Returns false when it
  * has not after some seconds.
  */
@@ -204,7 +221,7 @@ static bool open_capture(struct report *report, struct error *err)
     report->capture = open_with_progress(report, err);
     if (report->capture == NULL)
         return false;
-    if (report->capture->state == CAPTURE_RUNNING) {
+    if (report->capture->state == CAPTURE_RUNNING && !is_program_alive(report->capture)) {
         if (!is_quiet)
             message_print("%s: still being written, waiting for up to %d s", report->path,
                           LOCK_WAIT_MS / 1000);

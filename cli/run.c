@@ -144,8 +144,8 @@ static void report_end(const struct run *run, const struct supervise *supervise)
 
     switch (supervise->last.word) {
     case SESSION_FINISHED:
-        if (text[0] != '\0' && !is_quiet)
-            message_print("%s", text);
+        if (text[0] != '\0')
+            message_print("%s", text); /* why it is not whole: quiet or not */
         if (!is_quiet)
             message_print("wrote %s; try: memtrack flamegraph %s", run->output, quoted);
         break;

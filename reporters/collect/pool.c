@@ -124,7 +124,8 @@ static bool make_pool(struct pool *pool, const struct pool_settings *settings, s
     /* RLIMIT_FSIZE and RLIMIT_AS may be lower than the pool is large; it is mostly holes. */
     while (!map_pool(pool, ring_count)) {
         if (ring_count / 2 < RINGS_AT_START) {
-            error_set(err, "shared memory cannot be sized: %s: look at ulimit -a", strerror(errno));
+            error_set(err, "shared memory cannot be sized: %s: look at ulimit -%c", strerror(errno),
+                      errno == EFBIG ? 'f' : 'v');
             return false;
         }
         ring_count /= 2;
