@@ -42,7 +42,7 @@ def programs():
     folder = _build_path("MEMTRACK_PROGRAMS", "tests")
 
     def find(name):
-        found = sorted(folder.rglob(name))
+        found = sorted(path for path in folder.rglob(name) if path.is_file())
         assert found, f"{folder}: no {name} there; build it first"
         return found[0]
 

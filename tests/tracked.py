@@ -76,16 +76,23 @@ class Capture:
     def __init__(self, memtrack, path):
         self.memtrack = memtrack
         self.path = path
+        self._lines = {}
         self._events = {}
 
-    def json(self, report, *options):
-        """Return the object of `memtrack REPORT --json`; the report must succeed."""
+    def json(self, report, *options, expect=0):
+        """Return the object of `memtrack REPORT --json`; the report must end with `expect`."""
         ended = self.memtrack.report(report, self.path, "--json", *options)
-        assert ended.returncode == 0, f"{report}: exit {ended.returncode}: {ended.stderr}"
+        assert ended.returncode == expect, f"{report}: exit {ended.returncode}: {ended.stderr}"
         return json.loads(ended.stdout)
 
     def stats(self, *options):
         return self.json("stats", *options)
+
+    def cut_stats(self):
+        """Return the stats of a capture whose end is missing: they are told with exit code 3."""
+        stats = self.json("stats", expect=3)
+        assert stats["capture"]["state"] == "truncated"
+        return stats
 
     def totals(self, *options):
         return self.stats(*options)["totals"]
@@ -93,18 +100,25 @@ class Capture:
     def rows(self, *options):
         return self.json("table", "--rows", "0", *options)["rows"]
 
-    def events(self, *options):
-        """Return all events, in the capture's order. Kept: it is asked for often."""
-        if options not in self._events:
+    def lines(self, *options):
+        """Return the events as lines of JSON. Kept: they are asked for often."""
+        if options not in self._lines:
             ended = self.memtrack.report("dump", self.path, "--json", *options)
             assert ended.returncode == 0, f"dump: exit {ended.returncode}: {ended.stderr}"
-            self._events[options] = [json.loads(line) for line in ended.stdout.splitlines()]
+            self._lines[options] = ended.stdout.splitlines()
+        return self._lines[options]
+
+    def events(self, *options):
+        """Return all events, in the capture's order. Kept as well."""
+        if options not in self._events:
+            self._events[options] = [json.loads(line) for line in self.lines(*options)]
         return self._events[options]
 
     def sized(self, count_bytes, *options):
-        """Return the events that gave out so many bytes."""
-        return [event for event in self.events(*options)
-                if event["bytes"] == count_bytes
+        """Return the events that gave out so many bytes. Only their lines are taken apart."""
+        events = (json.loads(line) for line in self.lines(*options)
+                  if f'"bytes":{count_bytes},' in line)
+        return [event for event in events if event["bytes"] == count_bytes
                 and event["op"] in ("alloc", "realloc", "map", "remap")]
 
     def one(self, count_bytes, *options):

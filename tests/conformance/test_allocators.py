@@ -96,6 +96,7 @@ def test_09_aligned_entries_have_names_of_their_own(run_case):
     assert_pair(capture, said, "aligned_alloc", 10240 + 256, "aligned_alloc")
     assert_pair(capture, said, "memalign", 10003, "memalign")
     assert_pair(capture, said, "valloc", 10005, "valloc")
+    said, capture = run_case("pvalloc")
     assert_pair(capture, said, "pvalloc", 10007, "pvalloc")
 
 

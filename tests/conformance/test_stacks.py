@@ -480,9 +480,9 @@ def test_54_other_allocators_of_python(memtrack, tmp_path, python, options, vari
         """, python))
     ended = memtrack.run(python.path, *options, script, env={**os.environ, **variables})
     ended.capture.assert_sound()
-    found = [event for event in ended.capture.events()
-             if event["bytes"] and 100_001 <= event["bytes"] < 100_100 and event["stack"]]
-    assert [tracked.names(event) for event in found] == [["f", "<module>"]]
+    rows = [row for row in ended.capture.rows("--allocated")
+            if row["allocations"] == 1 and 100_001 <= row["bytes"] < 100_100 and row["stack"]]
+    assert [tracked.names(row) for row in rows] == [["f", "<module>"]]
 
 
 def test_55_eight_threads_at_once(run_script):

@@ -122,6 +122,8 @@ def test_capture_that_is_still_written(memtrack, any_python):
     for report in REPORTS:
         ended = memtrack.report(report, capture.path)
         assert ended.returncode == 0, (report, ended.stderr)
+        assert ended.stderr == f"memtrack: {capture.path}: the program is still running: " \
+            "shown is what stands there by now\n"
     for _ in range(100):
         stats = capture.stats()
         if stats["totals"]["allocated_bytes"] > 100_000:
@@ -211,8 +213,7 @@ def assert_ends_at_what_fitted(ended, output):
     words = ended.words()
     assert words["allocations"] == [800_000]
     assert ended.stderr.startswith("memtrack: "), "a capture that is not whole, and not a word"
-    stats = ended.capture.stats()
-    assert stats["capture"]["state"] == "truncated"
+    stats = ended.capture.cut_stats()
     assert stats["totals"]["allocations"] < 800_000
     assert stats["totals"]["order_violations"] == 0
 
@@ -224,16 +225,37 @@ def test_disk_that_has_no_room_at_all(memtrack, programs):
         assert_ends_at_what_fitted(ended, folder / "full.bin")
 
 
-@pytest.mark.parametrize("count_bytes", [4096, 65536, 1 << 20])
-def test_file_size_limit(memtrack, programs, tmp_path, count_bytes):
-    """RLIMIT_FSIZE brings a signal besides the error: neither may reach anybody."""
+def limit_file_size(soft_bytes, hard_bytes):
+    """Return what sets RLIMIT_FSIZE in a child, with the signal that comes with it as it is."""
     def limit():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (count_bytes, count_bytes))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft_bytes, hard_bytes))
         signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 
+    return limit
+
+
+def test_file_size_limit_of_the_program_is_not_the_captures(memtrack, programs, tmp_path):
+    ended = assert_program_is_unharmed(memtrack, programs, tmp_path / "limited.bin",
+                                       preexec_fn=limit_file_size(4096, resource.RLIM_INFINITY))
+    assert ended.returncode == 0 and ended.stderr == "", ended
+    assert ended.capture.assert_sound()["allocations"] >= 800_000
+
+
+def test_file_size_limit_that_nobody_may_raise(memtrack, programs, tmp_path):
+    """It brings a signal besides the error: neither may reach anybody."""
     output = tmp_path / "limited.bin"
-    ended = assert_program_is_unharmed(memtrack, programs, output, preexec_fn=limit)
+    ended = assert_program_is_unharmed(memtrack, programs, output,
+                                       preexec_fn=limit_file_size(3 << 20, 3 << 20))
     assert_ends_at_what_fitted(ended, output)
+    assert ended.returncode == 0, "3 MB is enough to begin with"
+
+
+def test_file_size_limit_below_any_use(memtrack, programs, tmp_path):
+    output = tmp_path / "limited.bin"
+    ended = assert_program_is_unharmed(memtrack, programs, output,
+                                       preexec_fn=limit_file_size(65536, 65536))
+    assert ended.returncode == NOT_WRITTEN and ended.stdout == ""
+    assert "ulimit -f" in ended.stderr and not output.exists()
 
 
 def test_capture_that_is_cut_while_it_is_written(memtrack, programs, tmp_path):

@@ -70,11 +70,13 @@ def test_program_under_a_small_address_space(plain_and_tracked):
     assert len(own_blocks(capture)) == COUNT
 
 
-def test_program_with_few_descriptors(plain_and_tracked):
-    capture = plain_and_tracked("changes_directory", prefix=["sh", "-c", "ulimit -n 4; "
+@pytest.mark.parametrize("descriptors, blocks", [(5, COUNT), (4, 0)])
+def test_program_with_few_descriptors(plain_and_tracked, descriptors, blocks):
+    """Two are enough to be recorded: both are closed again at once. With less it runs without."""
+    capture = plain_and_tracked("changes_directory", prefix=["sh", "-c", f"ulimit -n {descriptors}; "
                                                              'exec "$@"', "sh"])
     capture.assert_sound()
-    assert len(own_blocks(capture)) == COUNT
+    assert len(own_blocks(capture)) == blocks
 
 
 def test_program_that_clears_its_environment(plain_and_tracked, programs):
@@ -216,7 +218,10 @@ def test_19_python_on_another_allocator(memtrack, python, tmp_path, library):
     plain = tracked.finish([python.path, str(script)], env=env)
     ended = memtrack.run(python.path, script, env=env)
     assert (ended.stdout, ended.stderr) == (plain.stdout, plain.stderr)
-    assert tracked.names(ended.capture.one(100_001)) == ["f", "<module>"]
+    # From 3.15 on it has a head, and the object is allocated at the same place.
+    rows = [row for row in ended.capture.rows("--allocated") if 100_001 <= row["bytes"] < 100_128
+            and row["allocations"] <= 2]
+    assert [tracked.names(row) for row in rows] == [["f", "<module>"]]
     totals = ended.capture.assert_sound()
     assert totals["unknown_frees"] == 0
 

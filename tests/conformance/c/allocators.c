@@ -106,7 +106,13 @@ static void case_aligned(void)
     block = never_null(valloc(10005));
     say_address("valloc", block);
     free(block);
-    block = never_null(pvalloc(10007));
+}
+
+/* By itself: not every allocator has it, and then it would be the C library's, which free is not. */
+static void case_pvalloc(void)
+{
+    void *block = never_null(pvalloc(10007));
+
     say_address("pvalloc", block);
     free(block);
 }
@@ -176,6 +182,7 @@ static const struct say_case cases[] = {
     {"realloc_zero", case_realloc_zero},
     {"reallocarray", case_reallocarray},
     {"aligned", case_aligned},
+    {"pvalloc", case_pvalloc},
     {"posix_memalign_error", case_posix_memalign_error},
     {"nothing", case_nothing},
     {"sized_frees", case_sized_frees},

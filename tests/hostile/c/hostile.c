@@ -107,13 +107,14 @@ static void case_strict(const char *unused)
 
 static atomic_int phase;
 
-/* Asks for no memory before the filter stands. */
+/* Asks for no memory before the filter stands; only its start is over by then. */
 static void *allocate_when_filtered(void *unused)
 {
-    while (atomic_load(&phase) == 0)
+    atomic_store(&phase, 1);
+    while (atomic_load(&phase) == 1)
         ;
     allocate();
-    atomic_store(&phase, 2);
+    atomic_store(&phase, 3);
     return unused;
 }
 
@@ -157,12 +158,15 @@ static void case_filter_threads(const char *unused)
     pthread_t thread;
 
     (void)unused;
-    if (pthread_create(&thread, NULL, allocate_when_filtered, NULL) != 0 ||
-        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+    if (pthread_create(&thread, NULL, allocate_when_filtered, NULL) != 0)
+        cannot();
+    while (atomic_load(&phase) != 1)
+        ;
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
         install_filter(SECCOMP_FILTER_FLAG_TSYNC) != 0)
         cannot();
-    atomic_store(&phase, 1);
-    while (atomic_load(&phase) != 2)
+    atomic_store(&phase, 2);
+    while (atomic_load(&phase) != 3)
         ;
     allocate();
     _exit(CODE_DONE);
