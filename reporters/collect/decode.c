@@ -18,7 +18,11 @@ enum {
     ADDRESS_LOW_BITS = 3,
     WIDE_SHIFT = 32,
     LIFE_SHIFT = 16,
+    NO_KIND = 1 << 16, /* no allocator has it */
 };
+
+_Static_assert((int)EVENT_ALLOC == (int)OP_ALLOC && (int)EVENT_FREE == (int)OP_FREE,
+               "the ops of blocks are the same in ring and capture");
 
 static uint64_t event_w0(uint32_t op, uint32_t domain, uint64_t address)
 {
@@ -267,9 +271,13 @@ static void make_room(struct ring_reader *reader, struct sink *sink)
     stream_begin_block(&reader->stream, sink, true);
 }
 
-static inline bool is_block_op(uint32_t op)
+/* Is it an allocation or a release that may be decoded? */
+static inline bool is_block(uint64_t w0)
 {
-    return op == OP_ALLOC || op == OP_FREE;
+    uint32_t op = slots_op(w0);
+
+    return (op == OP_ALLOC || op == OP_FREE) && (w0 & SLOT_HEAD) != 0 &&
+           domain_of(w0) < DOMAIN_COUNT;
 }
 
 /*
@@ -311,52 +319,74 @@ static uint32_t decode_other(struct ring_reader *reader, struct sink *sink, uint
     return count;
 }
 
+/*
+ * Decode allocations and releases, up to whatever else comes, the end of the lap or of the room in
+ * the block. No delta can come in between, so there is one stack, but for the allocator.
+ * Returns the number behind the last.
+ */
+static uint64_t decode_blocks(struct ring_reader *reader, struct sink *sink, uint64_t number,
+                              uint64_t end)
+{
+    struct slot *slot = slots_at(reader->slots, number);
+    uint64_t lap_end = (number | SLOT_INDEX_MASK) + 1, begin = number;
+    uint64_t head = (slots_lap(number) | SLOT_HEAD) >> SLOT_OP_SHIFT;
+    uint64_t kind = NO_KIND, stack = 0;
+
+    if (end > lap_end)
+        end = lap_end;
+    for (; number < end && stream_has_room(&reader->stream); number++, slot++) {
+        uint64_t w0 = atomic_load_explicit(&slot->w0, memory_order_acquire);
+        uint64_t op = (w0 >> SLOT_OP_SHIFT) - head, w1, out;
+
+        if ((op != OP_ALLOC && op != OP_FREE) || domain_of(w0) >= DOMAIN_COUNT)
+            break;
+        w1 = atomic_load_explicit(&slot->w1, memory_order_relaxed);
+        out = allocator_of(w1);
+        if (op == OP_ALLOC) {
+            uint64_t bytes = w1 & BLOCK_BYTES_MASK;
+
+            if (kind != (out | (w0 & SLOT_DETACHED))) {
+                kind = out | (w0 & SLOT_DETACHED);
+                stack = stack_of(reader, sink, w0, (uint16_t)out);
+            }
+            put_wide(reader, bytes);
+            out = (bytes & UINT32_MAX) | stack << EVENT_STACK_SHIFT;
+        }
+        stream_put(&reader->stream, event_w0((uint32_t)op, domain_of(w0), address_of(w0, w1)), out);
+    }
+    sink->counts.events += number - begin;
+    return number;
+}
+
 enum decode_stop decode_run(struct ring_reader *reader, struct sink *sink, uint64_t *position,
                             uint64_t end)
 {
-    uint64_t number = *position, events = 0;
+    uint64_t number = *position;
     enum decode_stop stop = DECODE_AT_END;
 
     while (number < end) {
-        uint64_t w0 = slots_load(reader->slots, number), w1, bytes, out;
-        uint32_t op = slots_op(w0), domain = domain_of(w0), count;
+        uint64_t w0 = slots_load(reader->slots, number);
+        uint32_t count;
 
         if (!slots_is_committed(w0, number)) {
             stop = DECODE_AT_UNFILLED;
             break;
         }
-        if (!is_block_op(op) || (w0 & SLOT_HEAD) == 0 || domain >= DOMAIN_COUNT) {
-            *position = number;
-            reader->is_left_over = reader->is_gone || position != &reader->position;
-            count = decode_other(reader, sink, number, end, w0);
-            if (count == 0) {
-                stop = DECODE_AT_UNKNOWN_NAME;
-                break;
-            }
-            number += count;
+        *position = number;
+        if (is_block(w0)) {
+            if (!stream_has_room(&reader->stream))
+                make_room(reader, sink);
+            number = decode_blocks(reader, sink, number, end);
             continue;
         }
-        if (!stream_has_room(&reader->stream)) {
-            *position = number;
-            make_room(reader, sink);
+        reader->is_left_over = reader->is_gone || position != &reader->position;
+        count = decode_other(reader, sink, number, end, w0);
+        if (count == 0) {
+            stop = DECODE_AT_UNKNOWN_NAME;
+            break;
         }
-        w1 = atomic_load_explicit(&slots_at(reader->slots, number)->w1, memory_order_relaxed);
-        out = event_w0(op == OP_ALLOC ? EVENT_ALLOC : EVENT_FREE, domain, address_of(w0, w1));
-        if (op == OP_FREE) {
-            stream_put(&reader->stream, out, allocator_of(w1));
-        } else {
-            uint16_t kind = allocator_of(w1);
-
-            bytes = w1 & BLOCK_BYTES_MASK;
-            put_wide(reader, bytes);
-            stream_put(&reader->stream, out,
-                       (bytes & UINT32_MAX) | (uint64_t)stack_of(reader, sink, w0, kind)
-                                                  << EVENT_STACK_SHIFT);
-        }
-        events++;
-        number++;
+        number += count;
     }
     *position = number;
-    sink->counts.events += events;
     return stop;
 }
