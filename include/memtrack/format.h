@@ -41,7 +41,8 @@ enum section_flag {
 
 enum section_coder {
     CODER_NONE = 0,
-    CODER_FIXED = 1, /* 16 bytes a record: docs/format.md section 3 */
+    CODER_FIXED = 1,  /* 16 bytes a record: docs/format.md section 3 */
+    CODER_PLANES = 2, /* the same, byte by byte */
 };
 
 /* Kinds in a RECORDS section. */
@@ -121,7 +122,7 @@ enum summary_field {
     SUMMARY_REASON = 10,
 };
 
-/* EVENTS, coder 1. */
+/* EVENTS, coders 1 and 2. */
 enum event_op {
     EVENT_ALLOC = 1,
     EVENT_FREE = 2,

@@ -1,5 +1,5 @@
 /*
- * Coder 1. Runs in the tools, over every event of a capture: no memory, no division, no call.
+ * Records of events. Runs in the tools, over every event of a capture: no memory, no division, no call.
  *
  * What holds: an event that comes out has a known op and domain, a stack, an allocator and a class
  * within their tables. WIDE and what it belongs to are taken together or not at all.

@@ -1,5 +1,5 @@
 /*
- * Coder 1: the 16-byte records of an EVENTS section, checked and spread out.
+ * The 16-byte records of an EVENTS section, checked and spread out.
  */
 #ifndef CAPTURE_DECODE_H
 #define CAPTURE_DECODE_H

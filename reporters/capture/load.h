@@ -25,6 +25,7 @@ struct capture_section_entry {
     uint32_t payload_bytes, raw_bytes, record_count;
     uint32_t stream; /* index in capture.threads */
     bool is_packed;
+    bool is_in_planes; /* coder 2 */
 };
 
 /* Behind capture.memory: what the tables have room for, and the texts. */

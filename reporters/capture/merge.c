@@ -14,6 +14,7 @@
 #include "capture/decode.h"
 #include "capture/heap.h"
 #include "capture/load.h"
+#include "capture/planes.h"
 #include "memtrack/format.h"
 #include "memtrack/protocol.h"
 
@@ -44,6 +45,8 @@ struct capture_merge {
     uint32_t *next_section; /* of the same stream, or none */
     uint32_t *joining;      /* processes that have stopped waiting */
     uint32_t joining_count;
+    uint8_t *planes; /* of a section that is being unpacked */
+    size_t planes_capacity;
     struct event common; /* of the current run */
     bool is_in_run;
     struct capture_damage damage;
@@ -54,7 +57,7 @@ static bool spoil(struct capture_merge *merge, const struct merge_stream *stream
     const struct capture_section_entry *section = &merge->capture->sections[stream->section];
     uint64_t inside = 0;
 
-    if (!section->is_packed && stream->unpacked != NULL)
+    if (!section->is_packed && !section->is_in_planes && stream->unpacked != NULL)
         inside = (uint64_t)(stream->decoder.at - stream->unpacked);
     capture_damage_set(&merge->damage, merge->capture->file, section->offset + inside, what,
                        capture_remedy_damaged);
@@ -83,6 +86,26 @@ static bool has_run(const struct capture_merge *merge, const struct merge_stream
            stream->segment <= merge->capture->processes[stream->process].bound_segment;
 }
 
+/* ret_records: the caller's, section->raw_bytes. */
+static bool unpack_records(struct capture_merge *merge, const struct capture_section_entry *section,
+                           uint8_t *ret_records)
+{
+    uint8_t *unpacked = ret_records;
+
+    if (section->is_in_planes) {
+        if (section->raw_bytes > merge->planes_capacity)
+            merge->planes =
+                memory_grow(merge->planes, &merge->planes_capacity, section->raw_bytes, 1);
+        unpacked = merge->planes;
+    }
+    if (!capture_unpack(section->payload, section->payload_bytes, section->is_packed,
+                        section->raw_bytes, unpacked))
+        return false;
+    if (section->is_in_planes)
+        planes_join(unpacked, section->record_count, ret_records);
+    return true;
+}
+
 /* Unpack the section that a stream is about to begin. */
 static bool unpack_section(struct capture_merge *merge, struct merge_stream *stream)
 {
@@ -92,8 +115,7 @@ static bool unpack_section(struct capture_merge *merge, struct merge_stream *str
     stream->unpacked = memory_allocate(section->raw_bytes, 1);
     stream->decoder = (struct decoder){stream->unpacked, stream->unpacked + section->raw_bytes,
                                        merge->capture->stack_count};
-    if (!capture_unpack(section->payload, section->payload_bytes, section->is_packed,
-                        section->raw_bytes, stream->unpacked))
+    if (!unpack_records(merge, section, stream->unpacked))
         return spoil(merge, stream, "payload that does not unpack");
     if (!decode_peek_sync(&stream->decoder, &sync) || sync.segment != section->first_segment)
         return spoil(merge, stream, "events that do not begin with their segment");
@@ -224,6 +246,7 @@ void capture_merge_close(struct capture_merge *merge)
     free(merge->streams);
     free(merge->processes);
     free(merge->joining);
+    free(merge->planes);
     free(merge->next_section);
     free(merge);
 }

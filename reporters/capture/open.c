@@ -125,7 +125,7 @@ static bool take_events(struct opening *opening, const struct section *section)
     struct capture_memory *memory = capture->memory;
     const struct capture_thread *thread;
 
-    if (section->coder != CODER_FIXED)
+    if (section->coder != CODER_FIXED && section->coder != CODER_PLANES)
         return spoil(opening, opening->offset, "events packed in an unknown way",
                      capture_remedy_newer);
     if (section->record_count == 0 ||
@@ -150,6 +150,7 @@ static bool take_events(struct opening *opening, const struct section *section)
         .record_count = section->record_count,
         .stream = section->stream - 1,
         .is_packed = section->flags & SECTION_LZ4,
+        .is_in_planes = section->coder == CODER_PLANES,
     };
     capture->event_payload_bytes += section->payload_bytes;
     capture->event_record_count += section->record_count;

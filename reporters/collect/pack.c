@@ -7,6 +7,7 @@
 #include "collect/pack.h"
 
 #include "base/memory.h"
+#include "capture/planes.h"
 #include "collect/pool.h"
 
 #include <pthread.h>
@@ -30,7 +31,9 @@ struct pack {
     uint32_t queued_count, spare_count; /* queued: blocks of events only */
     bool is_stopping, has_failed;
     struct error error;
-    uint64_t raw_bytes; /* the thread's, until it has ended */
+    /* The thread's, until it has ended. */
+    uint64_t raw_bytes;
+    uint8_t planes[PACK_BLOCK_RECORDS * EVENT_BYTES];
 };
 
 static void give_back(const struct ring_release *release)
@@ -74,12 +77,12 @@ static void write_block(struct pack *pack, const struct pack_block *block)
 {
     struct writer_section section = {
         .type = SECTION_EVENTS,
-        .coder = CODER_FIXED,
+        .coder = CODER_PLANES,
         .process = block->process,
         .stream = block->stream,
         .record_count = block->count,
         .first_segment = block->first_segment,
-        .payload = block->events,
+        .payload = pack->planes,
         .payload_bytes = block->count * EVENT_BYTES,
     };
     struct error error;
@@ -92,6 +95,7 @@ static void write_block(struct pack *pack, const struct pack_block *block)
     } else if (block->count == 0) {
         return;
     } else {
+        planes_split(block->events, block->count, pack->planes);
         pack->raw_bytes += section.payload_bytes;
     }
     if (!capture_writer_section(pack->writer, &section, &error))

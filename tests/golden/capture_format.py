@@ -15,6 +15,7 @@ SUPERBLOCK_MAGIC = b"\x89MTK\r\n\x1a\n"
 TRAILER_MAGIC = b"MTKEND\r\n"
 SUPERBLOCK_BYTES = 64
 HEADER_BYTES = 56
+EVENT_BYTES = 16
 MAX_RAW_BYTES = 1 << 24
 
 EVENTS, RECORDS, DIRECTORY = 1, 2, 3
@@ -184,10 +185,24 @@ def sized_event(op, address, size, *, domain=0, stack=0, allocator=0):
     return wide + event(op, address, domain=domain, w1=size & U32 | high)
 
 
+def split_planes(records):
+    """Coder 2: the first bytes of all records, then the second ones, and so on."""
+    return b"".join(records[at::EVENT_BYTES] for at in range(EVENT_BYTES))
+
+
+def join_planes(planes):
+    """The records of coder 2."""
+    records, count = bytearray(len(planes)), len(planes) // EVENT_BYTES
+    for at in range(EVENT_BYTES):
+        records[at::EVENT_BYTES] = planes[at * count:(at + 1) * count]
+    return bytes(records)
+
+
 class CaptureWriter:
     """A capture in the making. Records are kept until events(), records() or finish() need them."""
 
-    def __init__(self, uuid=bytes(range(16)), realtime_ns=1_700_000_000_000_000_000):
+    def __init__(self, uuid=bytes(range(16)), realtime_ns=1_700_000_000_000_000_000, coder=1):
+        self.coder = coder
         self.data = bytearray(superblock(uuid, realtime_ns))
         self.sections = []
         self.pending = []
@@ -259,8 +274,11 @@ class CaptureWriter:
     def events(self, process, stream, segment, payload, pack=True):
         """Write a section of events, and before it the records that are kept."""
         self.records()
-        self.append(EVENTS, payload, records=len(payload) // 16, stream=stream, process=process,
-                    segment=segment, coder=1, pack=pack)
+        records = len(payload) // EVENT_BYTES
+        if self.coder == 2:
+            payload = split_planes(payload)
+        self.append(EVENTS, payload, records=records, stream=stream, process=process,
+                    segment=segment, coder=self.coder, pack=pack)
 
     def finish(self):
         """Write directory and trailer: the capture is clean. Returns all of it."""
@@ -281,7 +299,7 @@ class CaptureWriter:
 
 @dataclass
 class Section:
-    """A header and its payload, unpacked."""
+    """A header and its payload, unpacked; of events, one record behind the other."""
 
     offset: int
     kind: int
@@ -366,6 +384,8 @@ def read_section(data, offset):
             raise FormatError(start, f"payload does not unpack ({error})") from error
     if len(payload) != raw_bytes:
         raise FormatError(start, "section with two sizes")
+    if kind == EVENTS and coder == 2 and raw_bytes == records * EVENT_BYTES:
+        payload = join_planes(payload)
     return Section(offset, kind, flags, segment, process, stream, records, coder, payload), end
 
 

@@ -247,7 +247,7 @@ def storm(seed=1, steps=2000, threads=4, forks=2, bound_steps=0):
     """Random threads, blocks, ranges, forks: whatever may happen, happens. Also for fuzzing.
     bound_steps: so often all is written with its bounds, as a collector does; 0: at the end."""
     chance = random.Random(seed)
-    trace = Trace(section_records=chance.choice([2, 16, 200]))
+    trace = Trace(fmt.CaptureWriter(coder=1 + seed % 2), chance.choice([2, 16, 200]))
     trace.session("storm", str(seed))
     stacks = [trace.stack(trace.node((trace.code("s.py", f"f{i}", 1), 2 * i)), a, c)
               for i in range(6) for a, c in [(MALLOC, 0), (REALLOC, 0), (MMAP, 0), (MMAP, 1),

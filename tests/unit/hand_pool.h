@@ -8,6 +8,7 @@
 #define UNIT_HAND_POOL_H
 
 #include "capture/capture.h"
+#include "capture/planes.h"
 #include "capture/section.h"
 #include "capture/writer.h"
 #include "collect/drain.h"
@@ -269,7 +270,7 @@ static inline struct capture *hand_close(void)
 static inline size_t hand_events(const struct capture *capture, uint32_t stream,
                                  struct hand_event *ret_events)
 {
-    static uint8_t raw[SECTION_MAX_RAW_BYTES];
+    static uint8_t planes[SECTION_MAX_RAW_BYTES], raw[SECTION_MAX_RAW_BYTES];
     struct capture_bytes bytes = {"hand", capture->bytes, (size_t)capture->file_bytes};
     size_t offset = SUPERBLOCK_BYTES, count = 0;
     struct section section;
@@ -280,12 +281,14 @@ static inline size_t hand_events(const struct capture *capture, uint32_t stream,
         if (section.type != SECTION_EVENTS || section.stream != stream)
             continue;
         if ((section.flags & SECTION_LZ4) != 0)
-            CHECK(LZ4_decompress_safe((const char *)section.payload, (char *)raw,
+            CHECK(LZ4_decompress_safe((const char *)section.payload, (char *)planes,
                                       (int)section.payload_bytes,
-                                      (int)sizeof(raw)) == (int)section.raw_bytes);
+                                      (int)sizeof(planes)) == (int)section.raw_bytes);
         else
-            memcpy(raw, section.payload, section.payload_bytes);
+            memcpy(planes, section.payload, section.payload_bytes);
+        CHECK_EQUAL(section.coder, CODER_PLANES);
         CHECK_EQUAL(section.record_count, section.raw_bytes / EVENT_BYTES);
+        planes_join(planes, section.record_count, raw);
         for (uint32_t i = 0; i < section.record_count; i++) {
             struct hand_event event = {le_load_u64(raw + i * EVENT_BYTES),
                                        le_load_u64(raw + i * EVENT_BYTES + 8)};
