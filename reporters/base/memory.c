@@ -24,7 +24,7 @@ struct memory_chunk {
 };
 
 /* The one place below cli/ that prints: nothing that could carry a message upwards is left. */
-static _Noreturn void stop_without_memory(void)
+void memory_stop(void)
 {
     fputs("memtrack: out of memory: look at a part of the capture with --process or --thread\n",
           stderr);
@@ -37,7 +37,7 @@ void *memory_allocate(size_t count, size_t element_bytes)
     void *memory = calloc(count > 0 ? count : 1, element_bytes > 0 ? element_bytes : 1);
 
     if (memory == NULL)
-        stop_without_memory();
+        memory_stop();
     return memory;
 }
 
@@ -48,15 +48,15 @@ void *memory_grow(void *array, size_t *capacity_count, size_t needed_count, size
     if (needed_count <= capacity && array != NULL)
         return array;
     if (capacity > SIZE_MAX / 2)
-        stop_without_memory();
+        memory_stop();
     capacity = capacity < FIRST_CAPACITY / 2 ? FIRST_CAPACITY : capacity * 2;
     if (capacity < needed_count)
         capacity = needed_count;
     if (__builtin_mul_overflow(capacity, element_bytes, &bytes))
-        stop_without_memory();
+        memory_stop();
     array = realloc(array, bytes);
     if (array == NULL)
-        stop_without_memory();
+        memory_stop();
     *capacity_count = capacity;
     return array;
 }
@@ -66,7 +66,7 @@ char *memory_copy_text(const char *text)
     char *copy = strdup(text);
 
     if (copy == NULL)
-        stop_without_memory();
+        memory_stop();
     return copy;
 }
 
@@ -76,7 +76,7 @@ static void add_chunk(struct memory_pool *pool, size_t least_bytes)
     struct memory_chunk *chunk;
 
     if (size_bytes > SIZE_MAX - sizeof(*chunk))
-        stop_without_memory();
+        memory_stop();
     chunk = memory_allocate(1, sizeof(*chunk) + size_bytes);
     chunk->older = pool->newest;
     chunk->size_bytes = size_bytes;
@@ -107,7 +107,7 @@ char *memory_pool_copy(struct memory_pool *pool, const char *text, size_t length
     char *copy;
 
     if (length_bytes == SIZE_MAX)
-        stop_without_memory();
+        memory_stop();
     copy = take(pool, length_bytes + 1, 1);
     if (length_bytes > 0)
         memcpy(copy, text, length_bytes);

@@ -7,6 +7,9 @@
 
 #include <stddef.h>
 
+/* Say that there is no memory left, and end the tool. For what others allocate. Context: tool. */
+_Noreturn void memory_stop(void);
+
 /*
  * Allocate count elements, all zero bytes.
  * count, element_bytes: 0 is allowed; their product may be anything, too much ends the tool.

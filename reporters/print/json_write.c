@@ -142,6 +142,13 @@ void json_write_close(struct json_writer *json)
     json->is_first = false;
 }
 
+void json_write_made(struct json_writer *json, const char *key, const char *made,
+                     size_t length_bytes)
+{
+    begin_value(json, key);
+    fwrite_unlocked(made, 1, length_bytes, json->out);
+}
+
 void json_write_text(struct json_writer *json, const char *key, const char *value)
 {
     begin_value(json, key);
@@ -158,8 +165,14 @@ void json_write_name(struct json_writer *json, const char *key, const char *valu
 
 void json_write_number(struct json_writer *json, const char *key, uint64_t value)
 {
+    char digits[20], *first = digits + sizeof(digits);
+
     begin_value(json, key);
-    fprintf(json->out, "%" PRIu64, value);
+    do {
+        *--first = (char)('0' + value % 10);
+        value /= 10;
+    } while (value > 0);
+    fwrite_unlocked(first, 1, (size_t)(digits + sizeof(digits) - first), json->out);
 }
 
 void json_write_signed(struct json_writer *json, const char *key, int64_t value)

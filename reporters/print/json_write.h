@@ -48,6 +48,10 @@ void json_write_open_rows(struct json_writer *json, const char *key);
 /* Close what was opened last. Context: tool. */
 void json_write_close(struct json_writer *json);
 
+/* Write a value that is JSON already, so many bytes of it. Context: tool. */
+void json_write_made(struct json_writer *json, const char *key, const char *made,
+                     size_t length_bytes);
+
 /*
  * Write a text. It may hold any bytes: what is not UTF-8 is written as U+FFFD, so that the output
  * is valid JSON for the strictest reader. json_write_name() writes null for "" and NULL. Context: tool.

@@ -8,6 +8,7 @@
 #include "memtrack/protocol.h"
 #include "render/dump_events.h"
 #include "render/parts.h"
+#include "render/stack_json.h"
 #include "report/labels.h"
 #include "report/paths.h"
 
@@ -32,6 +33,7 @@ struct dump {
     struct paths *paths;
     FILE *out;
     struct json_writer json;
+    struct stack_json *stacks;
     uint64_t number; /* of the record, those left out included */
     uint64_t shown_count;
     /* Text of each frame, made when first used; the pool's. */
@@ -246,7 +248,7 @@ static void write_json(struct dump *dump, const struct record *record, uint64_t 
     json_write_name(json, "class",
                     record->map_class < CLASS_COUNT ? label_map_class(record->map_class) : NULL);
     write_optional(json, "value", record->has_value, event->bytes);
-    parts_write_stack(json, "stack", dump->paths, record->path);
+    stack_json_write(dump->stacks, json, "stack", record->path);
     json_write_close(json);
     json_write_next_line(json);
 }
@@ -291,9 +293,11 @@ bool render_dump(const struct render_input *input, FILE *out, struct error *err)
         .out = out,
     };
 
+    dump.stacks = stack_json_create(dump.paths);
     json_write_init(&dump.json, out);
     show_all(&dump, &damage);
     json_write_finish(&dump.json);
+    stack_json_destroy(dump.stacks);
     paths_destroy(dump.paths);
     memory_pool_finish(&dump.pool);
     free(dump.frame_texts);

@@ -198,8 +198,7 @@ static void write_verification(const struct capture *capture,
     bool is_whole = !capture->damage.is_damaged && !verification->damage.is_damaged;
 
     fprintf(out, "%-14s every checksum and %s events%s\n", "verified",
-            numbers_format_count(verification->events).text,
-            is_whole ? "" : ", up to the damage");
+            numbers_format_count(verification->events).text, is_whole ? "" : ", up to the damage");
 }
 
 static void write_text(const struct render_input *input, const struct verification *verification,

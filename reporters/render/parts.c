@@ -161,23 +161,6 @@ void parts_write_frame_fields(struct json_writer *json, const struct frame *fram
     json_write_number_or_null(json, "first_line", frame->first_line);
 }
 
-void parts_write_stack(struct json_writer *json, const char *key, const struct paths *paths,
-                       uint32_t path)
-{
-    uint32_t count;
-    const struct path *all = paths_all(paths, &count);
-    struct frames *frames = paths_frames(paths);
-    uint32_t no_stack = frames_of_node(frames, 0);
-
-    json_write_open_array(json, key);
-    for (; path != 0 && all[path].frame != no_stack; path = all[path].parent) {
-        json_write_open_object(json, NULL);
-        parts_write_frame_fields(json, frames_get(frames, all[path].frame));
-        json_write_close(json);
-    }
-    json_write_close(json);
-}
-
 void parts_write_more(FILE *out, size_t count, size_t shown_count, const char *what)
 {
     if (count > shown_count)

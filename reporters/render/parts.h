@@ -45,13 +45,6 @@ void parts_open_json(struct json_writer *json, const struct render_input *input,
 /* Write the fields of a frame into the object that is open. Context: tool. */
 void parts_write_frame_fields(struct json_writer *json, const struct frame *frame);
 
-/*
- * Write the stack of a path as an array of frames, innermost first; empty when there was no Python
- * stack. Context: tool.
- */
-void parts_write_stack(struct json_writer *json, const char *key, const struct paths *paths,
-                       uint32_t path);
-
 /* Write the line about rows that are left out, if any are. what: "functions". Context: tool. */
 void parts_write_more(FILE *out, size_t count, size_t shown_count, const char *what);
 

@@ -5,6 +5,7 @@
 #include "print/table.h"
 #include "print/numbers.h"
 #include "render/parts.h"
+#include "render/stack_json.h"
 #include "report/labels.h"
 
 #include <stddef.h>
@@ -78,6 +79,7 @@ static void write_json(const struct render_input *input, const struct rows *rows
                        const struct paths *paths, FILE *out)
 {
     size_t limit = parts_row_limit(input->options, rows->count);
+    struct stack_json *stacks = stack_json_create(paths);
     struct json_writer json;
 
     json_write_init(&json, out);
@@ -91,12 +93,13 @@ static void write_json(const struct render_input *input, const struct rows *rows
         json_write_number(&json, "bytes", row->cost.bytes);
         json_write_number(&json, "allocations", row->cost.allocations);
         write_owner(&json, input->capture, row->stream);
-        parts_write_stack(&json, "stack", paths, row->path);
+        stack_json_write(stacks, &json, "stack", row->path);
         json_write_close(&json);
     }
     json_write_close(&json);
     json_write_close(&json);
     json_write_finish(&json);
+    stack_json_destroy(stacks);
 }
 
 bool render_table(const struct render_input *input, FILE *out, struct error *err)

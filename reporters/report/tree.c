@@ -182,6 +182,16 @@ static void add_inverted(struct inversion *inversion, uint32_t parent, size_t fi
     tree->count++;
 }
 
+/* Deep recursion has the same caller again and again: nothing to sort then. */
+static bool is_of_one_frame(const struct strand *strands, size_t first, size_t end)
+{
+    for (size_t i = first + 1; i < end; i++) {
+        if (strands[i].frame != strands[first].frame)
+            return false;
+    }
+    return true;
+}
+
 static void add_children(struct inversion *inversion, struct range range)
 {
     struct strand *strands = inversion->strands;
@@ -199,7 +209,7 @@ static void add_children(struct inversion *inversion, struct range range)
             strands[next++] = ended;
         }
     }
-    if (range.end - next > 1)
+    if (!is_of_one_frame(strands, next, range.end))
         qsort(strands + next, range.end - next, sizeof(strands[0]), compare_strands);
     while (next < range.end) {
         size_t first = next;

@@ -44,7 +44,8 @@ TEST(values_and_keys_stand_in_the_order_of_the_calls)
     json_write_open_array(&output.json, "i");
     json_write_close(&output.json);
     json_write_open_rows(&output.json, "j");
-    json_write_number(&output.json, NULL, 1);
+    json_write_number(&output.json, NULL, 0);
+    json_write_made(&output.json, NULL, "{\"k\":10}...", 8);
     json_write_open_object(&output.json, NULL);
     json_write_close(&output.json);
     json_write_close(&output.json);
@@ -52,7 +53,7 @@ TEST(values_and_keys_stand_in_the_order_of_the_calls)
     end(&output);
     CHECK_TEXT(output.text,
                "{\"b\":\"x\",\"a\":18446744073709551615,\"c\":-1,\"d\":true,\"e\":null,"
-               "\"f\":12.05,\"g\":null,\"h\":null,\"i\":[],\"j\":[\n1,\n{}]}\n");
+               "\"f\":12.05,\"g\":null,\"h\":null,\"i\":[],\"j\":[\n0,\n{\"k\":10},\n{}]}\n");
     free(output.text);
 }
 
