@@ -50,6 +50,7 @@ export class App {
         this.flame = new Flame(byId('flame'), byId('scroller'), byId('spacer'), {
             labelOf: (at) => this.labelOf(at),
             sizeOf: (at) => this.sizeOf(at),
+            asideOf: (at) => this.asideOf(at),
             onHover: (at, event) => this.hover(at, event),
             onClick: (at) => this.zoom(at),
         });
@@ -207,7 +208,12 @@ export class App {
         if (frame >= 0 && this.state.label === 'source') {
             return this.names.sourceOf(frame) || this.names.functionOf(frame);
         }
-        return this.names.functionOf(frame);
+        return this.names.titleOf(frame);
+    }
+
+    /** What stands at a box's end where there is room. @param {number} node */
+    asideOf(node) {
+        return this.state.label === 'function' ? this.names.asideOf(this.tree.frame[node]) : '';
     }
 
     /** @param {number} node */

@@ -64,6 +64,9 @@ function resolution(model) {
  * @returns {{size: string, rest: string}}
  */
 export function makeCaption(model, query, costs, bytes, allocations) {
+    if (model.meta.totals.allocations === 0) {
+        return { size: formatBytes(0), rest: 'the program allocated nothing' };
+    }
     const noun =
         query.mode === 'allocated' || query.mode === 'temporary' ? 'allocations' : 'blocks';
     return {

@@ -24,13 +24,13 @@ export function hashText(text, seed = 0x811c9dc5) {
 /**
  * @param {boolean} isDark
  * @param {number} origin
- * @param {string} group
+ * @param {number} rank of the package, 0 the largest
  * @param {number} shift -1 to 1: of the lightness
  */
-function originColor(isDark, origin, group, shift) {
+function originColor(isDark, origin, rank, shift) {
     const hue = {
         [ORIGIN_OWN]: 38,
-        [ORIGIN_PACKAGE]: PACKAGE_HUES[hashText(group) % PACKAGE_HUES.length],
+        [ORIGIN_PACKAGE]: PACKAGE_HUES[rank % PACKAGE_HUES.length],
         [ORIGIN_LIBRARY]: 212,
         [ORIGIN_RUNTIME]: 220,
     }[origin];
@@ -61,6 +61,9 @@ export class Palette {
         this.isDark = isDark;
         /** @type {Map<number, string>} */
         this.known = new Map();
+        this.packages = [...names.packages()].map(([name, area]) => ({ name, area }));
+        /** @type {Map<string, number>} */
+        this.ranks = new Map(this.packages.map(({ name }, rank) => [name, rank]));
         const pick = (/** @type {string} */ light, /** @type {string} */ dark) =>
             isDark ? dark : light;
         this.panel = pick('#ffffff', '#181b20');
@@ -89,14 +92,17 @@ export class Palette {
         if (color === undefined) {
             const { origin, group } = this.names.originOf(frame);
             const shift = ((hashText(this.names.functionOf(frame)) % 1000) - 500) / 500;
-            color = originColor(this.isDark, origin, group, shift);
+            color = originColor(this.isDark, origin, this.ranks.get(group) ?? 0, shift);
             this.known.set(frame, color);
         }
         return color;
     }
 
-    /** @param {number} origin */
-    originColor(origin) {
-        return originColor(this.isDark, origin, '', 0);
+    /**
+     * @param {number} origin
+     * @param {number} [rank] of the package
+     */
+    originColor(origin, rank = 0) {
+        return originColor(this.isDark, origin, rank, 0);
     }
 }

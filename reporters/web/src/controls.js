@@ -5,10 +5,14 @@ import { byId, makeElement } from './dom.js';
 import { fillHelp } from './help.js';
 import { formatBytes, formatCount, formatTime } from './format.js';
 import { threadName } from './info.js';
-import { ORIGINS } from './names.js';
+import { ORIGINS, ORIGIN_PACKAGE } from './names.js';
 import { MODES, TABS } from './state.js';
 
 /** @typedef {import('./app.js').App} App */
+
+/** The legend's packages: more are not told apart by their colours, smaller ones not seen. */
+const NAMED_PACKAGES = 4;
+const NAMED_AREA = 0.02;
 
 /** @param {App} app */
 function fillHeader(app) {
@@ -219,9 +223,19 @@ function fillLegends(app) {
         legend.append(dash, 'RSS');
     }
     byId('origins').replaceChildren();
-    ORIGINS.forEach((name, origin) =>
-        byId('origins').append(swatch(palette.originColor(origin)), name),
-    );
+    const add = (/** @type {string} */ color, /** @type {string} */ name) =>
+        byId('origins').append(swatch(color), name);
+    ORIGINS.forEach((name, origin) => {
+        if (origin !== ORIGIN_PACKAGE) return add(palette.originColor(origin), name);
+        const named = palette.packages.filter(({ area }) => area >= NAMED_AREA);
+        const count = Math.min(named.length, NAMED_PACKAGES);
+        for (let rank = 0; rank < count; rank++) {
+            add(palette.originColor(origin, rank), named[rank].name);
+        }
+        if (palette.packages.length > count) {
+            add(palette.originColor(origin, count), count > 0 ? 'other packages' : 'packages');
+        }
+    });
 }
 
 /** Show the state on the controls. @param {App} app */

@@ -21,6 +21,7 @@ import { formatBytes, formatCount, formatShare } from './format.js';
  */
 
 const PATH_BUTTONS = 60;
+const HINT = 'Click a box to zoom to it; drag over the curves to select a time; ? lists all keys.';
 
 /**
  * @param {Tree} tree
@@ -94,8 +95,9 @@ export function showDetails(shown, node, onChoose) {
     const path = pathTo(tree, node);
     const list = byId('path');
     list.replaceChildren();
-    for (const at of path.slice(-PATH_BUTTONS)) {
-        const button = makeElement('button', { class: 'link' }, names.functionOf(tree.frame[at]));
+    if (node === 0) list.append(makeElement('li', { class: 'muted' }, HINT));
+    for (const at of node === 0 ? [] : path.slice(-PATH_BUTTONS)) {
+        const button = makeElement('button', { class: 'link' }, names.titleOf(tree.frame[at]));
         button.addEventListener('click', () => onChoose(at));
         list.append(makeElement('li', {}, button));
     }

@@ -12,11 +12,13 @@ export const ROW_PIXELS = 20;
 const MIN_PIXELS = 0.75;
 const LABEL_PIXELS = 24;
 const PADDING = 5;
+const GAP = 10;
 
 /**
  * @typedef {object} FlameHandlers
  * @property {(node: number) => string} labelOf
  * @property {(node: number) => string} sizeOf
+ * @property {(node: number) => string} asideOf what is told last, or nothing
  * @property {(node: number, event: PointerEvent | null) => void} onHover -1: nothing there
  * @property {(node: number) => void} onClick
  */
@@ -128,7 +130,7 @@ export class Flame {
             pen.fillStyle = palette.muted;
             pen.textAlign = 'center';
             pen.fillText(
-                'Nothing was allocated here.',
+                'There is no memory in this view.',
                 this.width / 2,
                 Math.min(60, this.height / 2),
             );
@@ -198,10 +200,13 @@ export class Flame {
         pen.fillStyle = isFaded ? palette.fadedInk : palette.ink;
         pen.fillText(text, x + PADDING, middle);
         const size = handlers.sizeOf(node);
-        const after = labels.measure(text) + 10;
+        let after = labels.measure(text) + GAP;
         if (room - after < labels.measure(size)) return;
         pen.fillStyle = isFaded ? palette.fadedInk : palette.mutedInk;
         pen.fillText(size, x + PADDING + after, middle);
+        after += labels.measure(size) + GAP;
+        const aside = handlers.asideOf(node);
+        if (room - after >= labels.measure(aside)) pen.fillText(aside, x + PADDING + after, middle);
     }
 
     /**

@@ -68,6 +68,14 @@ export function formatTime(ns) {
 }
 
 /**
+ * @param {string} text of a size or time
+ * @returns {string} without the zeros that say nothing on an axis: "1.5 s", "20 MiB"
+ */
+export function trimZeros(text) {
+    return text.replace(/\.(\d*?)0+(?= )/, (_, digits) => (digits ? '.' + digits : ''));
+}
+
+/**
  * Shorten a file's path to what tells it apart: inside site-packages, the standard library or the
  * program's directory the rest of the path, else its last parts.
  * @param {string} file

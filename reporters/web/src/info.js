@@ -1,7 +1,7 @@
 // @ts-check
 // The info panel: what ran, totals, warnings, who allocated, what the profiler did cost.
 import { makeElement } from './dom.js';
-import { formatBytes, formatCount, formatShare, formatTime } from './format.js';
+import { formatBytes, formatCount, formatShare, formatTime, trimZeros } from './format.js';
 
 /** @typedef {[string, string]} Fact */
 
@@ -115,7 +115,7 @@ function overheadFacts(overhead) {
     return factList([
         ['In the program, beside the hot path', formatTime(overhead.slowNs)],
         ['Waiting for room', formatTime(overhead.waitNs)],
-        ['Memory in the program', formatBytes(overhead.targetBytes)],
+        ['Memory in the program', overhead.targetBytes ? formatBytes(overhead.targetBytes) : ''],
         ['Collector, CPU', formatTime(overhead.collectorNs)],
         ['Collector, memory', formatBytes(overhead.collectorRss)],
         [
@@ -145,6 +145,14 @@ function pageLimits(meta) {
     return lines;
 }
 
+/** @param {number} i @returns {string} the sizes of a class, such as "64 to 127 B", "1 to 2 KiB" */
+function sizeClass(i) {
+    if (i < 2) return `${i} B`;
+    const [from, unit] = trimZeros(formatBytes(2 ** (i - 1))).split(' ');
+    const [to, toUnit] = trimZeros(formatBytes(i > 10 ? 2 ** i : 2 ** i - 1)).split(' ');
+    return `${from}${unit === toUnit ? '' : ' ' + unit} to ${to} ${toUnit}`;
+}
+
 /** @param {any} meta */
 function sizeTable(meta) {
     const rows = [];
@@ -153,7 +161,7 @@ function sizeTable(meta) {
     for (let i = 0; i < meta.sizeAllocations.length; i++) {
         if (meta.sizeAllocations[i] === 0) continue;
         rows.push([
-            i === 0 ? '0 B' : `${formatBytes(2 ** (i - 1)).replace(/\.0+ /, ' ')} and more`,
+            sizeClass(i),
             formatCount(meta.sizeAllocations[i]),
             formatShare(meta.sizeAllocations[i], all),
             formatBytes(meta.sizeBytes[i]),

@@ -1,6 +1,7 @@
 // @ts-check
 // What a node or frame is called and where it comes from.
 import { shortenPath } from './format.js';
+import { VIEW_PEAK } from './model.js';
 
 /** @typedef {import('./model.js').Model} Model */
 
@@ -10,6 +11,11 @@ export const ORIGIN_PACKAGE = 1;
 export const ORIGIN_LIBRARY = 2;
 export const ORIGIN_RUNTIME = 3;
 
+const MODULE_CODE = '<module>';
+const KIND_SPECIAL = 3;
+
+/** @typedef {{origin: number, group: string}} Origin group: the package, where it is of one */
+
 /** Texts of a model's frames; frame -1 is the root. */
 export class Names {
     /** @param {Model} model */
@@ -17,12 +23,36 @@ export class Names {
         this.model = model;
         /** @type {Map<number, string>} short path by string number of the file */
         this.paths = new Map();
+        /** @type {Origin[]} by frame */
+        this.origins = [];
     }
 
     /** @param {number} frame */
     functionOf(frame) {
         const { frames, string } = this.model;
         return frame < 0 ? 'all' : string(frames.function[frame]);
+    }
+
+    /**
+     * @param {number} frame
+     * @returns {string} the function, or of a module's own code the file: modules have all one name
+     */
+    titleOf(frame) {
+        const name = this.functionOf(frame);
+        if (name !== MODULE_CODE) return name;
+        // Of a path that is shortened already, the file alone.
+        return this.pathOf(frame).replace(/^…\/.*\//, '') || name;
+    }
+
+    /**
+     * @param {number} frame
+     * @returns {string} what tells frames of one title apart: "file.py:12", or only the line
+     */
+    asideOf(frame) {
+        if (frame < 0 || !this.model.frames.line[frame]) return '';
+        const line = this.model.frames.line[frame];
+        if (this.functionOf(frame) === MODULE_CODE) return `line ${line}`;
+        return `${this.pathOf(frame).replace(/^.*\//, '')}:${line}`;
     }
 
     /** @param {number} frame */
@@ -67,24 +97,47 @@ export class Names {
         return frame < 0 || !frames.source[frame] ? '' : string(frames.source[frame] - 1);
     }
 
-    /**
-     * @param {number} frame
-     * @returns {{origin: number, group: string}} group: the package, where it is of one
-     */
+    /** @param {number} frame @returns {Origin} */
     originOf(frame) {
+        if (frame < 0) return { origin: ORIGIN_RUNTIME, group: '' };
+        return (this.origins[frame] ??= this.findOrigin(frame));
+    }
+
+    /** @param {number} frame @returns {Origin} */
+    findOrigin(frame) {
         const { frames } = this.model;
-        if (frame < 0 || frames.kind[frame] === 3) return { origin: ORIGIN_RUNTIME, group: '' };
-        if (frames.isRuntime[frame]) return { origin: ORIGIN_RUNTIME, group: '' };
+        if (frames.kind[frame] === KIND_SPECIAL || frames.isRuntime[frame]) {
+            return { origin: ORIGIN_RUNTIME, group: '' };
+        }
         if (frames.kind[frame] !== 0) {
             const module = frames.module[frame];
             return { origin: ORIGIN_RUNTIME, group: module ? this.model.string(module - 1) : '' };
         }
         const file = this.fileOf(frame);
         const inPackage = file.match(/\/(?:site|dist)-packages\/([^/]+)/);
-        if (inPackage) return { origin: ORIGIN_PACKAGE, group: inPackage[1] };
+        if (inPackage) return { origin: ORIGIN_PACKAGE, group: inPackage[1].replace(/\.py$/, '') };
         if (/\/lib\/python3[^/]*\//.test(file) || file.startsWith('<frozen ')) {
             return { origin: ORIGIN_LIBRARY, group: '' };
         }
         return { origin: ORIGIN_OWN, group: '' };
+    }
+
+    /**
+     * @returns {Map<string, number>} the packages, those with the largest boxes first, with the area
+     *     of their boxes at the peak of the whole run, where the root's is 1
+     */
+    packages() {
+        const { nodes, rows } = this.model;
+        const total = new Float64Array(nodes.count);
+        for (let i = 0; i < rows.count; i++) total[rows.node[i]] += rows.bytes[VIEW_PEAK][i];
+        /** @type {Map<string, number>} */
+        const areas = new Map();
+        for (let i = nodes.count - 1; i > 0; i--) {
+            total[nodes.parent[i]] += total[i];
+            const { origin, group } = this.originOf(nodes.frame[i]);
+            if (origin === ORIGIN_PACKAGE) areas.set(group, (areas.get(group) ?? 0) + total[i]);
+        }
+        const sorted = [...areas].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
+        return new Map(sorted.map(([name, area]) => [name, area / (total[0] || 1)]));
     }
 }

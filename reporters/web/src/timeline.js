@@ -1,7 +1,7 @@
 // @ts-check
 // Heap and RSS over time, and the brush that selects a range of samples.
 import { FONT_FACE, fitCanvas } from './dom.js';
-import { formatBytes, formatTime } from './format.js';
+import { formatBytes, formatTime, trimZeros } from './format.js';
 import { byteTicks, timeTicks } from './ticks.js';
 
 /** @typedef {import('./model.js').Model} Model */
@@ -217,20 +217,21 @@ export class Timeline {
         pen.strokeStyle = palette.grid;
         pen.fillStyle = palette.muted;
         pen.textAlign = 'right';
-        for (const bytes of byteTicks(most, this.height > 110 ? 4 : 3)) {
+        for (const bytes of byteTicks(most > 1 ? most : 0, this.height > 110 ? 4 : 3)) {
             const y = Math.round(yOf(bytes)) + 0.5;
             pen.beginPath();
             pen.moveTo(LEFT, y);
             pen.lineTo(this.width - RIGHT, y);
             pen.stroke();
-            pen.fillText(bytes === 0 ? '0' : formatBytes(bytes).replace(/\.0+ /, ' '), LEFT - 8, y);
+            pen.fillText(bytes === 0 ? '0' : trimZeros(formatBytes(bytes)), LEFT - 8, y);
         }
         pen.textAlign = 'center';
         const count = Math.max(2, Math.floor((this.width - LEFT) / 110));
         for (const ns of timeTicks(this.endTime(), count)) {
             const x = this.xOf(ns);
-            if (x > this.width - 16) continue;
-            pen.fillText(formatTime(ns).replace(/\.0+ /, ' '), x, bottom + 12);
+            const text = trimZeros(formatTime(ns));
+            if (x + pen.measureText(text).width / 2 > this.width) continue;
+            pen.fillText(text, x, bottom + 12);
         }
     }
 
@@ -284,9 +285,9 @@ export class Timeline {
      * @param {number} bottom
      */
     drawMark(yOf, bottom) {
-        if (this.mark < 0) return;
         const { context: pen, palette, model } = this;
         const { time, heap } = model.samples;
+        if (this.mark < 0 || !(heap[this.mark] > 0)) return;
         const x = Math.round(this.xOf(time[this.mark])) + 0.5;
         pen.strokeStyle = pen.fillStyle = palette.hot;
         pen.lineWidth = 1;

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeCaption } from '../src/caption.js';
-import { formatBytes, formatCount, formatShare, formatTime, shortenPath } from '../src/format.js';
+import {
+    formatBytes,
+    formatCount,
+    formatShare,
+    formatTime,
+    shortenPath,
+    trimZeros,
+} from '../src/format.js';
 import { Labels } from '../src/labels.js';
 import { Names } from '../src/names.js';
 import { findPath, formatLink, hashPath, parseLink } from '../src/permalink.js';
@@ -38,6 +45,15 @@ test('counts, shares and times read as they are read aloud', () => {
     assert.equal(formatTime(125e9), '2m05s');
     assert.equal(formatTime(59.99e9), '1m00s');
     assert.equal(formatTime(3 * 3600e9 + 7 * 60e9), '3h07m');
+});
+
+test('on an axis numbers have no zeros at their end', () => {
+    assert.equal(trimZeros('1.50 s'), '1.5 s');
+    assert.equal(trimZeros('1.00 KiB'), '1 KiB');
+    assert.equal(trimZeros('10.0 MiB'), '10 MiB');
+    assert.equal(trimZeros('100 MiB'), '100 MiB');
+    assert.equal(trimZeros('1.05 s'), '1.05 s');
+    assert.equal(trimZeros('2m05s'), '2m05s');
 });
 
 test('a path is shortened to what tells it apart', () => {
@@ -90,6 +106,44 @@ test('a link names a node by its path and finds it again', () => {
     for (const wrong of ['', '00000000', 'zzz', '<script>']) {
         assert.equal(findPath(tree, names, wrong), 0);
     }
+});
+
+test('boxes of modules are named by their files', () => {
+    const model = smallModel();
+    const names = new Names({
+        ...model,
+        string: (number) => ['<module>', '/w/app/main.py', 'main', '/a/b/c/d/e.py'][number],
+        frames: {
+            ...model.frames,
+            count: 4,
+            function: [0, 2, 0, 0],
+            file: [1, 1, 3, 1],
+            line: [3, 8, 5, 0],
+            module: [0, 0, 0, 0],
+        },
+        meta: { ...model.meta, directory: '/w' },
+    });
+    const said = [0, 1, 2, 3, -1].map((frame) => [names.titleOf(frame), names.asideOf(frame)]);
+    assert.deepEqual(said, [
+        ['app/main.py', 'line 3'],
+        ['main', 'main.py:8'],
+        ['e.py', 'line 5'],
+        ['app/main.py', ''],
+        ['all', ''],
+    ]);
+});
+
+test('packages are ranked by the area of their boxes', () => {
+    const model = smallModel();
+    const files = { 4: '/x/site-packages/big/a.py', 5: '/x/dist-packages/small.py' };
+    const names = new Names({ ...model, string: (number) => files[number] ?? 'f' });
+    assert.deepEqual(
+        [...names.packages()],
+        [
+            ['big', (147 + 100 + 30) / 147],
+            ['small', 100 / 147],
+        ],
+    );
 });
 
 test('the state goes into a link and comes back', () => {
