@@ -48,15 +48,21 @@ def _ask(path):
                        facts["is_debug"])
 
 
-def _of_script():
-    """Those that script/interpreters has put on this machine: lines of NAME PATH."""
+@functools.lru_cache(maxsize=None)
+def of_script():
+    """Return what script/interpreters knows of, in its order: {name: (path, why it is not there)}.
+
+    One of the two is None.
+    """
     script = pathlib.Path(__file__).resolve().parent.parent / "script" / "interpreters"
-    if not os.access(script, os.X_OK):
-        return []
-    listed = subprocess.run([script, "-n"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                            text=True, timeout=60, check=True).stdout
-    words = (line.split(None, 1) for line in listed.splitlines())
-    return [path for _, path in words if os.path.isabs(path)]
+    listed = subprocess.run([script, "-n"], stdout=subprocess.PIPE, text=True, timeout=120,
+                            check=True).stdout
+    result = {}
+    for line in listed.splitlines():
+        name, rest = line.split(" ", 1)
+        is_missing = rest.startswith("skipped: ")
+        result[name] = (None, rest[len("skipped: "):]) if is_missing else (rest, None)
+    return result
 
 
 @functools.lru_cache(maxsize=None)
@@ -67,7 +73,7 @@ def _all():
         root = pathlib.Path(os.environ.get("PYENV_ROOT", pathlib.Path.home() / ".pyenv"))
         paths = ["/usr/bin/python3"]
         paths += sorted(str(path) for path in root.glob("versions/*/bin/python"))
-        paths += _of_script()
+        paths += [path for path, _ in of_script().values() if path is not None]
     asked = (_ask(path) for path in dict.fromkeys(paths))
     return tuple(sorted({python for python in asked if python is not None},
                         key=lambda python: (python.version, python.path)))
