@@ -105,7 +105,7 @@ def test_28_mremap_grows_moves_and_shrinks(run_case):
 
 RESIZE_IN_PYTHON = """
     import mmap
-    area = mmap.mmap(-1, 1 << 20)
+    area = mmap.mmap(-1, 1 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     def grow():
         area.resize(12 << 20)
     grow()

@@ -1,8 +1,8 @@
 """Python stacks: the functions and lines that stood there when the memory was asked for.
 
 `bytearray(N)` asks for N + 1 bytes: how a program here marks its place. Interpreters without a GIL
-have an allocator of their own for it, and from 3.15 it is an object with a head; so there `mark()`
-writes a call of malloc for as many bytes.
+have an allocator of their own for it, debug builds ask for more, and from 3.15 it is an object with a
+head; so there `mark()` writes a call of malloc for as many bytes.
 """
 import os
 import re
@@ -28,7 +28,7 @@ def mark(text, python):
 
     The first line of a program is empty for this.
     """
-    if not python.is_free_threaded and python.version < (3, 15):
+    if not (python.is_free_threaded or python.is_debug) and python.version < (3, 15):
         return text
     marked = re.sub(r"\bbytearray\(", "mark(1 + ", text)
     if marked == text or not text.startswith("\n"):

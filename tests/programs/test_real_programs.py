@@ -81,6 +81,7 @@ text = json.dumps(rows)
 words = collections.Counter(re.findall(r"[0-9]+", text))
 assert json.loads(text) == [list(row) for row in rows]
 print(len(text), zlib.crc32(text.encode()), words.most_common(3))
+table.close()
 """
 
 
