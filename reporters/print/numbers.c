@@ -23,6 +23,11 @@ struct units_text numbers_format_count(uint64_t count)
     return result;
 }
 
+const char *numbers_plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 struct units_text numbers_format_share(uint64_t part, uint64_t whole)
 {
     struct units_text result;

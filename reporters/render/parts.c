@@ -57,7 +57,7 @@ static void write_program_line(const struct render_input *input, struct memory_p
     const struct capture *capture = input->capture;
     const struct capture_process *python = label_python_process(capture);
     bool is_ascii = input->options->is_ascii;
-    const char *command = label_command(pool, capture->session.arguments);
+    const char *command = label_short_command(pool, capture->session.arguments);
     char rest[256];
     size_t length = 0;
     unsigned room_columns;
@@ -72,8 +72,9 @@ static void write_program_line(const struct render_input *input, struct memory_p
     length += (size_t)snprintf(rest + length, sizeof(rest) - length, "  %s",
                                units_format_time(capture->ended_ns, 0).text);
     if (input->profile != NULL)
-        snprintf(rest + length, sizeof(rest) - length, "  %s allocations",
-                 numbers_format_count(input->profile->totals.allocations).text);
+        snprintf(rest + length, sizeof(rest) - length, "  %s allocation%s",
+                 numbers_format_count(input->profile->totals.allocations).text,
+                 numbers_plural(input->profile->totals.allocations));
     room_columns = input->options->width_columns > strlen(rest) + 16
                        ? input->options->width_columns - (unsigned)strlen(rest)
                        : 16;
@@ -118,8 +119,8 @@ static void write_shown_line(const struct render_input *input, FILE *out)
         fprintf(out, ", process %u", parts_filter_pid(input));
     if (options->tid > 0)
         fprintf(out, ", thread %u", options->tid);
-    fprintf(out, ": %s in %s allocations\n", units_format_size(cost.bytes, 0).text,
-            numbers_format_count(cost.allocations).text);
+    fprintf(out, ": %s in %s allocation%s\n", units_format_size(cost.bytes, 0).text,
+            numbers_format_count(cost.allocations).text, numbers_plural(cost.allocations));
 }
 
 void parts_write_header(const struct render_input *input, FILE *out)
@@ -161,11 +162,13 @@ void parts_write_frame_fields(struct json_writer *json, const struct frame *fram
     json_write_number_or_null(json, "first_line", frame->first_line);
 }
 
-void parts_write_more(FILE *out, size_t count, size_t shown_count, const char *what)
+void parts_write_more(FILE *out, size_t count, size_t shown_count, const char *one,
+                      const char *many)
 {
     if (count > shown_count)
         fprintf(out, "  ... %s more %s: --rows 0 shows all\n",
-                numbers_format_count(count - shown_count).text, what);
+                numbers_format_count(count - shown_count).text,
+                count - shown_count == 1 ? one : many);
 }
 
 bool parts_end(FILE *out, struct error *err)

@@ -45,8 +45,12 @@ void parts_open_json(struct json_writer *json, const struct render_input *input,
 /* Write the fields of a frame into the object that is open. Context: tool. */
 void parts_write_frame_fields(struct json_writer *json, const struct frame *frame);
 
-/* Write the line about rows that are left out, if any are. what: "functions". Context: tool. */
-void parts_write_more(FILE *out, size_t count, size_t shown_count, const char *what);
+/*
+ * Write the line about rows that are left out, if any are. one, many: what they are, "function" and
+ * "functions". Context: tool.
+ */
+void parts_write_more(FILE *out, size_t count, size_t shown_count, const char *one,
+                      const char *many);
 
 /* Push out what was written. Returns false with err when anything could not be written. */
 bool parts_end(FILE *out, struct error *err);

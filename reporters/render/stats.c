@@ -4,15 +4,12 @@
  */
 #include "render/stats.h"
 
-#include "memtrack/format.h"
 #include "memtrack/protocol.h"
+#include "print/bar.h"
 #include "print/numbers.h"
 #include "print/table.h"
 #include "render/parts.h"
 #include "report/labels.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 enum {
     BAR_COLUMNS = 24,
@@ -54,10 +51,11 @@ static void write_totals(const struct render_input *input, FILE *out)
             numbers_format_count(totals->frees).text,
             numbers_format_share(totals->temporary_allocations, totals->allocations).text,
             numbers_format_count(totals->failed_allocations).text);
-    fprintf(out, "bytes        %s", units_format_size(totals->allocated_bytes, 0).text);
-    fprintf(out, "\nend          %s in %s allocations\n",
+    fprintf(out, "bytes        %s\n", units_format_size(totals->allocated_bytes, 0).text);
+    fprintf(out, "end          %s in %s allocation%s\n",
             units_format_size(totals->leaked_bytes, 0).text,
-            numbers_format_count(totals->leaked_allocations).text);
+            numbers_format_count(totals->leaked_allocations).text,
+            numbers_plural(totals->leaked_allocations));
     fprintf(out, "peaks        heap %s", units_format_size(totals->peak_bytes, 0).text);
     if (totals->peak_rss_bytes > 0)
         fprintf(out, "   RSS %s", units_format_size(totals->peak_rss_bytes, 0).text);
@@ -156,6 +154,7 @@ static void write_sizes(const struct render_input *input, FILE *out)
     };
     struct text_style style = parts_style(input->options);
     struct size_sums sums = sum_sizes(input->profile);
+    struct memory_pool pool = {.newest = NULL};
     struct table *table;
 
     if (sums.end == 0)
@@ -163,37 +162,50 @@ static void write_sizes(const struct render_input *input, FILE *out)
     table = table_create(columns, sizeof(columns) / sizeof(columns[0]), &style);
     for (unsigned i = sums.first; i < sums.end; i++) {
         uint64_t count = sums.groups[i].allocations;
-        char bar[BAR_COLUMNS + 1];
-        size_t length = (size_t)(count * BAR_COLUMNS / sums.most);
 
-        /* Something is never shown as nothing. */
-        if (length == 0 && count > 0)
-            length = 1;
-        memset(bar, '#', length);
-        bar[length] = '\0';
         table_add(table, size_groups[i].name);
         table_add(table, numbers_format_count(count).text);
         table_add(table, units_format_size(sums.groups[i].bytes, 0).text);
-        table_add(table, bar);
+        table_add(table, bar_text(&pool, count, sums.most, BAR_COLUMNS, style.is_ascii));
     }
     fputc('\n', out);
     table_finish(table, true, out);
+    memory_pool_finish(&pool);
 }
 
-static void write_lifetimes(const struct profile *profile, FILE *out)
+static void write_lifetimes(const struct render_input *input, FILE *out)
 {
-    static const char *const names[PROFILE_LIFETIMES] = {"<1 ms", "<10 ms", "<100 ms",
-                                                         "<1 s",  "longer", "to the end"};
-    uint64_t all = 0;
+    static const char *const names[PROFILE_LIFETIMES] = {"< 1 ms", "< 10 ms", "< 100 ms",
+                                                         "< 1 s",  "longer",  "to the end"};
+    static const struct table_column columns[] = {
+        {.title = "LIFETIME", .kind = TABLE_NUMBER},
+        {.title = "COUNT", .kind = TABLE_NUMBER},
+        {.title = "%", .kind = TABLE_NUMBER},
+        {.title = "", .kind = TABLE_WORD, .is_dim = true},
+    };
+    const uint64_t *lifetimes = input->profile->lifetimes;
+    struct text_style style = parts_style(input->options);
+    struct memory_pool pool = {.newest = NULL};
+    uint64_t all = 0, most = 0;
+    struct table *table;
 
-    for (unsigned i = 0; i < PROFILE_LIFETIMES; i++)
-        all += profile->lifetimes[i];
+    for (unsigned i = 0; i < PROFILE_LIFETIMES; i++) {
+        all += lifetimes[i];
+        if (most < lifetimes[i])
+            most = lifetimes[i];
+    }
     if (all == 0)
         return;
-    fputs("\nlifetime", out);
-    for (unsigned i = 0; i < PROFILE_LIFETIMES; i++)
-        fprintf(out, "   %s %s%%", names[i], numbers_format_share(profile->lifetimes[i], all).text);
+    table = table_create(columns, sizeof(columns) / sizeof(columns[0]), &style);
+    for (unsigned i = 0; i < PROFILE_LIFETIMES; i++) {
+        table_add(table, names[i]);
+        table_add(table, numbers_format_count(lifetimes[i]).text);
+        table_add(table, numbers_format_share(lifetimes[i], all).text);
+        table_add(table, bar_text(&pool, lifetimes[i], most, BAR_COLUMNS, style.is_ascii));
+    }
     fputc('\n', out);
+    table_finish(table, true, out);
+    memory_pool_finish(&pool);
 }
 
 static void write_largest(const struct render_input *input, struct paths *paths,
@@ -232,127 +244,22 @@ static void write_largest(const struct render_input *input, struct paths *paths,
     }
     fputc('\n', out);
     table_finish(table, true, out);
-    parts_write_more(out, rows.count, limit, "locations");
+    parts_write_more(out, rows.count, limit, "location", "locations");
     rows_finish(&rows);
     memory_pool_finish(&pool);
-}
-
-static const char *end_text(struct memory_pool *pool, const struct capture_process *process)
-{
-    char text[48];
-    int length;
-
-    if (!process->is_tracked)
-        return "not tracked";
-    switch (process->end) {
-    case 0:
-        return "";
-    case END_CODE:
-        length = snprintf(text, sizeof(text), "exit %lld", (long long)process->end_code);
-        return memory_pool_copy(pool, text, (size_t)length);
-    case END_SIGNAL:
-        return label_signal(pool, process->end_code);
-    case END_EXEC:
-        return "exec";
-    default:
-        return "ended";
-    }
-}
-
-static void write_processes(const struct render_input *input, FILE *out)
-{
-    static const struct table_column columns[] = {
-        {.title = "PID", .kind = TABLE_NUMBER},   {.title = "PARENT", .kind = TABLE_NUMBER},
-        {.title = "PEAK", .kind = TABLE_NUMBER},  {.title = "RSS", .kind = TABLE_NUMBER},
-        {.title = "COUNT", .kind = TABLE_NUMBER}, {.title = "STARTED", .kind = TABLE_NUMBER},
-        {.title = "END", .kind = TABLE_WORD},     {.title = "COMMAND", .kind = TABLE_TEXT},
-    };
-    const struct capture *capture = input->capture;
-    struct text_style style = parts_style(input->options);
-    struct table *table = table_create(columns, sizeof(columns) / sizeof(columns[0]), &style);
-    size_t limit = parts_row_limit(input->options, capture->process_count);
-    struct memory_pool pool = {.newest = NULL};
-
-    for (uint32_t i = 0; i < limit; i++) {
-        const struct capture_process *process = &capture->processes[i];
-        const struct profile_owner *owner = &input->profile->processes[i];
-        uint32_t parent = capture_process_index(capture, process->parent_number);
-        char text[16];
-
-        snprintf(text, sizeof(text), "%u", process->pid);
-        table_add(table, text);
-        snprintf(text, sizeof(text), "%u",
-                 parent < capture->process_count ? capture->processes[parent].pid : 0);
-        table_add(table, parent < capture->process_count ? text : "");
-        table_add(table, units_format_size(owner->peak_bytes, 0).text);
-        table_add(table, owner->peak_rss_bytes > 0
-                             ? units_format_size(owner->peak_rss_bytes, 0).text
-                             : "");
-        table_add(table, numbers_format_count(owner->allocations).text);
-        table_add(table, units_format_time(process->started_ns, 0).text);
-        table_add(table, end_text(&pool, process));
-        table_add(table, label_command(&pool, process->arguments));
-    }
-    fputc('\n', out);
-    table_finish(table, true, out);
-    parts_write_more(out, capture->process_count, limit, "processes");
-    memory_pool_finish(&pool);
-}
-
-static int compare_threads(const void *first, const void *second, void *user)
-{
-    const struct profile_owner *owners = user;
-    uint32_t a = *(const uint32_t *)first, b = *(const uint32_t *)second;
-
-    if (owners[a].allocated_bytes != owners[b].allocated_bytes)
-        return owners[a].allocated_bytes < owners[b].allocated_bytes ? 1 : -1;
-    return (a > b) - (a < b);
-}
-
-static void write_threads(const struct render_input *input, FILE *out)
-{
-    static const struct table_column columns[] = {
-        {.title = "TID", .kind = TABLE_NUMBER},   {.title = "PEAK", .kind = TABLE_NUMBER},
-        {.title = "BYTES", .kind = TABLE_NUMBER}, {.title = "COUNT", .kind = TABLE_NUMBER},
-        {.title = "THREAD", .kind = TABLE_TEXT},
-    };
-    const struct capture *capture = input->capture;
-    struct profile_owner *owners = input->profile->threads;
-    struct text_style style = parts_style(input->options);
-    struct table *table = table_create(columns, sizeof(columns) / sizeof(columns[0]), &style);
-    uint32_t *order = memory_allocate(capture->thread_count, sizeof(order[0]));
-    size_t limit = parts_row_limit(input->options, capture->thread_count);
-    struct memory_pool pool = {.newest = NULL};
-
-    for (uint32_t i = 0; i < capture->thread_count; i++)
-        order[i] = i;
-    qsort_r(order, capture->thread_count, sizeof(order[0]), compare_threads, owners);
-    for (size_t i = 0; i < limit; i++) {
-        const struct profile_owner *owner = &owners[order[i]];
-        char tid[16];
-
-        snprintf(tid, sizeof(tid), "%u", capture->threads[order[i]].tid);
-        table_add(table, tid);
-        table_add(table, units_format_size(owner->peak_bytes, 0).text);
-        table_add(table, units_format_size(owner->allocated_bytes, 0).text);
-        table_add(table, numbers_format_count(owner->allocations).text);
-        table_add(table, label_thread(&pool, capture, order[i] + 1));
-    }
-    fputc('\n', out);
-    table_finish(table, true, out);
-    parts_write_more(out, capture->thread_count, limit, "threads");
-    memory_pool_finish(&pool);
-    free(order);
 }
 
 static void write_overhead(const struct capture *capture, FILE *out)
 {
     struct stats_overhead overhead = stats_overhead_of(capture);
 
-    fprintf(out, "\nmemtrack     %s in the program's slow paths, %s of memory; collector %s CPU\n",
-            units_format_time(overhead.target_ns, 0).text,
-            units_format_size(overhead.target_rss_bytes, 0).text,
-            units_format_time(overhead.collector_ns, 0).text);
+    fprintf(out, "\nmemtrack     %s in the program's slow paths",
+            units_format_time(overhead.target_ns, 0).text);
+    if (overhead.target_rss_bytes > 0)
+        fprintf(out, ", %s of memory", units_format_size(overhead.target_rss_bytes, 0).text);
+    if (overhead.collector_ns > 0)
+        fprintf(out, "; collector %s CPU", units_format_time(overhead.collector_ns, 0).text);
+    fputc('\n', out);
     fprintf(out, "capture      %s, %llu.%02llu bytes an event\n",
             units_format_size(overhead.capture_bytes, 0).text,
             (unsigned long long)overhead.bytes_per_event_hundredths / 100,
@@ -372,11 +279,11 @@ bool render_stats(const struct render_input *input, FILE *out, struct error *err
     write_totals(input, out);
     write_allocators(input, out);
     write_sizes(input, out);
-    write_lifetimes(input->profile, out);
+    write_lifetimes(input, out);
     write_largest(input, paths, ROWS_TOTAL, out);
     write_largest(input, paths, ROWS_COUNT, out);
-    write_processes(input, out);
-    write_threads(input, out);
+    stats_write_processes(input, out);
+    stats_write_threads(input, out);
     write_overhead(input->capture, out);
     paths_destroy(paths);
     return parts_end(out, err);

@@ -12,13 +12,17 @@
 struct stats_overhead {
     uint64_t target_ns;        /* slow paths and waits in the program; the fast path is not timed */
     uint64_t collector_ns;     /* CPU */
-    uint64_t target_rss_bytes; /* private memory of the tracker in the program */
+    uint64_t target_rss_bytes; /* private memory of the tracker in the program; 0: not said */
     uint64_t capture_bytes;
     uint64_t bytes_per_event_hundredths;
 };
 
 /* Add up what tracking cost in all processes. Context: tool. */
 struct stats_overhead stats_overhead_of(const struct capture *capture);
+
+/* Write the processes, the threads: as many as the user asked for. Context: tool. */
+void stats_write_processes(const struct render_input *input, FILE *out);
+void stats_write_threads(const struct render_input *input, FILE *out);
 
 /* Write the report in JSON. Context: tool. */
 void stats_write_json(const struct render_input *input, FILE *out);

@@ -46,7 +46,7 @@ static void write_text(const struct render_input *input, const struct function_r
         table_add(table, label_place(&pool, input->capture, frame, line_of(frame)));
     }
     table_finish(table, true, out);
-    parts_write_more(out, rows->count, limit, "functions");
+    parts_write_more(out, rows->count, limit, "function", "functions");
     memory_pool_finish(&pool);
 }
 

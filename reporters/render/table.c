@@ -20,6 +20,33 @@ static const struct table_column columns[] = {
     {.title = "WHERE", .kind = TABLE_PATH, .is_dim = true},
 };
 
+/* The same where one thread did it all. */
+static const struct table_column columns_of_one_thread[] = {
+    {.title = "BYTES", .kind = TABLE_NUMBER},
+    {.title = "%", .kind = TABLE_NUMBER},
+    {.title = "COUNT", .kind = TABLE_NUMBER},
+    {.title = "ALLOCATOR", .kind = TABLE_WORD},
+    {.title = "FUNCTION", .kind = TABLE_TEXT},
+    {.title = "WHERE", .kind = TABLE_PATH, .is_dim = true},
+};
+
+static bool has_threads(const struct rows *rows)
+{
+    for (size_t i = 0; i < rows->count; i++) {
+        if (rows->rows[i].stream_count > 1 || rows->rows[i].stream != rows->rows[0].stream)
+            return true;
+    }
+    return false;
+}
+
+static struct table *create_table(const struct text_style *style, bool shows_threads)
+{
+    if (shows_threads)
+        return table_create(columns, sizeof(columns) / sizeof(columns[0]), style);
+    return table_create(columns_of_one_thread,
+                        sizeof(columns_of_one_thread) / sizeof(columns_of_one_thread[0]), style);
+}
+
 static const char *thread_text(const struct render_input *input, const struct row *row,
                                struct memory_pool *pool)
 {
@@ -36,7 +63,8 @@ static const char *thread_text(const struct render_input *input, const struct ro
 static void write_text(const struct render_input *input, const struct rows *rows, FILE *out)
 {
     struct text_style style = parts_style(input->options);
-    struct table *table = table_create(columns, sizeof(columns) / sizeof(columns[0]), &style);
+    bool shows_threads = has_threads(rows);
+    struct table *table = create_table(&style, shows_threads);
     struct profile_cost all = parts_view_cost(input->profile, input->options->view);
     size_t limit = parts_row_limit(input->options, rows->count);
     struct memory_pool pool = {.newest = NULL};
@@ -50,12 +78,13 @@ static void write_text(const struct render_input *input, const struct rows *rows
         table_add(table, numbers_format_share(row->cost.bytes, all.bytes).text);
         table_add(table, numbers_format_count(row->cost.allocations).text);
         table_add(table, label_allocator(row->allocator));
-        table_add(table, thread_text(input, row, &pool));
+        if (shows_threads)
+            table_add(table, thread_text(input, row, &pool));
         table_add(table, frame->function);
         table_add(table, label_place(&pool, input->capture, frame, frame->line));
     }
     table_finish(table, true, out);
-    parts_write_more(out, rows->count, limit, "locations");
+    parts_write_more(out, rows->count, limit, "location", "locations");
     memory_pool_finish(&pool);
 }
 

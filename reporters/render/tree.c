@@ -19,7 +19,19 @@
 enum {
     FOLD_LEAST_NODES = 4, /* shorter runs are shown whole */
     LEVEL_COLUMNS = 3,    /* "+- ", "|  " */
+    LEVEL_MAX_BYTES = 7,
 };
+
+/* How a level is drawn: LEVEL_COLUMNS and at most LEVEL_MAX_BYTES each. */
+struct lines {
+    const char *node, *last_node; /* before a node */
+    const char *through, *blank;  /* before nodes below it */
+    const char *cut;              /* outer levels that are left out */
+};
+
+static const struct lines ascii_lines = {"+- ", "`- ", "|  ", "   ", ".. "};
+static const struct lines drawn_lines = {"\xe2\x94\x9c\xe2\x94\x80 ", "\xe2\x94\x94\xe2\x94\x80 ",
+                                         "\xe2\x94\x82  ", "   ", "\xe2\x80\xa6  "};
 
 static const struct table_column columns[] = {
     {.title = "TOTAL", .kind = TABLE_NUMBER},
@@ -40,6 +52,7 @@ struct view {
     const struct render_input *input;
     const struct tree *tree;
     uint64_t least_bytes;
+    const struct lines *lines;
     struct level *levels;
     size_t depth, capacity;
     struct memory_pool pool;
@@ -70,6 +83,15 @@ static void open_level(struct view *view, uint32_t node, bool is_last)
     };
 }
 
+/* Returns where the end is now. */
+static size_t append(char *text, size_t at, const char *more)
+{
+    size_t length = strlen(more);
+
+    memcpy(text + at, more, length + 1);
+    return at + length;
+}
+
 /*
  * The lines that lead to a node of the innermost level: "|  |  `- ". Of deep nodes the outer ones
  * are left out, or the name would have no room.
@@ -82,14 +104,13 @@ static const char *make_prefix(struct view *view, const char *connector)
     if (is_cut)
         first = view->depth - view->prefix_max_levels;
     view->prefix = memory_grow(view->prefix, &view->prefix_capacity,
-                               (view->depth + 2) * LEVEL_COLUMNS + strlen(connector) + 1, 1);
-    if (is_cut) {
-        memcpy(view->prefix, ".. ", LEVEL_COLUMNS);
-        at = LEVEL_COLUMNS;
-    }
-    for (size_t i = first; i < view->depth; i++, at += LEVEL_COLUMNS)
-        memcpy(view->prefix + at, view->levels[i].is_last ? "   " : "|  ", LEVEL_COLUMNS);
-    memcpy(view->prefix + at, connector, strlen(connector) + 1);
+                               (view->depth + 2) * LEVEL_MAX_BYTES + 1, 1);
+    if (is_cut)
+        at = append(view->prefix, at, view->lines->cut);
+    for (size_t i = first; i < view->depth; i++)
+        at = append(view->prefix, at,
+                    view->levels[i].is_last ? view->lines->blank : view->lines->through);
+    append(view->prefix, at, connector);
     return view->prefix;
 }
 
@@ -114,7 +135,7 @@ static void add_node_line(struct view *view, uint32_t number, bool is_last, size
 {
     const struct tree_node *node = &view->tree->nodes[number];
     const struct frame *frame = frames_get(view->input->frames, node->frame);
-    const char *prefix = make_prefix(view, is_last ? "`- " : "+- ");
+    const char *prefix = make_prefix(view, is_last ? view->lines->last_node : view->lines->node);
     size_t room_bytes = strlen(prefix) + strlen(frame->function) + 48;
     char *name = memory_pool_allocate(&view->pool, room_bytes);
 
@@ -147,8 +168,8 @@ static void add_rest_line(struct view *view, const struct level *level)
     }
     if (stack_count == 0 || (level->node != 0 && rest.bytes < view->least_bytes))
         return;
-    snprintf(text, sizeof(text), "(%s %s below the threshold)",
-             numbers_format_count(stack_count).text, stack_count == 1 ? "stack" : "stacks");
+    snprintf(text, sizeof(text), "(%s smaller stack%s)", numbers_format_count(stack_count).text,
+             numbers_plural(stack_count));
     prefix = make_prefix(view, "");
     room_bytes = strlen(prefix) + strlen(text) + 1;
     name = memory_pool_allocate(&view->pool, room_bytes);
@@ -218,6 +239,7 @@ static void write_text(const struct render_input *input, const struct tree *tree
         .input = input,
         .tree = tree,
         .least_bytes = least_bytes,
+        .lines = style.is_ascii ? &ascii_lines : &drawn_lines,
         .limit = parts_row_limit(input->options, SIZE_MAX),
         .prefix_max_levels = style.width_columns / 3 / LEVEL_COLUMNS,
         .table = table_create(columns, sizeof(columns) / sizeof(columns[0]), &style),
@@ -226,7 +248,7 @@ static void write_text(const struct render_input *input, const struct tree *tree
     parts_write_header(input, out);
     show_tree(&view);
     table_finish(view.table, true, out);
-    parts_write_more(out, view.shown_count + view.hidden_count, view.shown_count, "lines");
+    parts_write_more(out, view.shown_count + view.hidden_count, view.shown_count, "line", "lines");
     memory_pool_finish(&view.pool);
     free(view.levels);
     free(view.prefix);

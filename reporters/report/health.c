@@ -51,7 +51,9 @@ static void warn_of_state(struct collection *collection, const struct capture *c
              end.text);
     if (capture->summary.is_present && capture->summary.reason[0] != '\0')
         warn(collection, "the capture ended early: %s", capture->summary.reason);
-    if (capture->damage.is_damaged)
+    /* Of a truncated one that ends well the first sentence has said it. */
+    if (capture->damage.is_damaged &&
+        !(capture->state == CAPTURE_TRUNCATED && capture->damage.offset == capture->file_bytes))
         warn(collection, "%s", capture->damage.error.text);
 }
 

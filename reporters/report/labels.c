@@ -136,6 +136,16 @@ const char *label_command(struct memory_pool *pool, const char *const *arguments
     return text;
 }
 
+const char *label_short_command(struct memory_pool *pool, const char *const *arguments)
+{
+    const char *command = label_command(pool, arguments), *slash;
+
+    if (arguments == NULL || arguments[0] == NULL)
+        return command;
+    slash = strrchr(arguments[0], '/');
+    return slash != NULL && slash[1] != '\0' ? command + (slash + 1 - arguments[0]) : command;
+}
+
 /* Where the name of a file begins that lies in a folder of Python's: lib/python3.13/email/x.py. */
 static const char *skip_library(const char *file)
 {

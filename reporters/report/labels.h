@@ -28,8 +28,12 @@ const char *label_state(enum capture_state state);
  */
 const char *label_thread(struct memory_pool *pool, const struct capture *capture, uint32_t stream);
 
-/* Return a command line: arguments with spaces between. The pool's. Context: tool. */
+/*
+ * Return a command line: arguments with spaces between. The pool's.
+ * The short one names the program without its folder. Context: tool.
+ */
 const char *label_command(struct memory_pool *pool, const char *const *arguments);
+const char *label_short_command(struct memory_pool *pool, const char *const *arguments);
 
 /*
  * Return the place of a frame for people: "email/feedparser.py:31". Files in the program's working

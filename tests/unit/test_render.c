@@ -93,16 +93,16 @@ TEST(table_has_a_row_for_each_location_and_allocator)
 TEST(tree_shows_who_called_whom)
 {
     check_output(render_tree, &text_options,
-                 HEADER "   TOTAL      %  COUNT  FUNCTION                        WHERE\n"
+                 HEADER "   TOTAL      %  COUNT  FUNCTION                  WHERE\n"
                         " 777 MiB  100.0    163  all\n"
-                        " 774 MiB   99.6    160  `- <module>                     train.py:5\n"
-                        " 550 MiB   70.8     56     +- main                      train.py:12\n"
-                        " 550 MiB   70.8     56     |  `- load                   data/load.py:21\n"
-                        " 220 MiB   28.3    102     `- main                      train.py:13\n"
-                        " 220 MiB   28.3    102        `- Model.fit              train.py:31\n"
-                        " 200 MiB   25.7    100           `- Model.fit           train.py:31\n"
-                        " 200 MiB   25.7    100              `- Model.fit        train.py:32\n"
-                        "3.00 MiB    0.4      3  (2 stacks below the threshold)\n");
+                        " 774 MiB   99.6    160  └─ <module>               train.py:5\n"
+                        " 550 MiB   70.8     56     ├─ main                train.py:12\n"
+                        " 550 MiB   70.8     56     │  └─ load             data/load.py:21\n"
+                        " 220 MiB   28.3    102     └─ main                train.py:13\n"
+                        " 220 MiB   28.3    102        └─ Model.fit        train.py:31\n"
+                        " 200 MiB   25.7    100           └─ Model.fit     train.py:31\n"
+                        " 200 MiB   25.7    100              └─ Model.fit  train.py:32\n"
+                        "3.00 MiB    0.4      3  (2 smaller stacks)\n");
 }
 
 TEST(tree_folds_runs_of_frames_that_have_only_each_other)
@@ -110,16 +110,17 @@ TEST(tree_folds_runs_of_frames_that_have_only_each_other)
     struct render_options options = text_options;
 
     options.is_inverted = true;
+    options.is_ascii = true;
     options.threshold_parts_per_million = 200000;
     check_output(render_tree, &options,
-                 HEADER "   TOTAL      %  COUNT  FUNCTION                        WHERE\n"
+                 HEADER "   TOTAL      %  COUNT  FUNCTION                   WHERE\n"
                         " 777 MiB  100.0    163  all\n"
-                        " 550 MiB   70.8     55  +- load                         data/load.py:21\n"
-                        " 550 MiB   70.8     55  |  `- main                      train.py:12\n"
-                        " 550 MiB   70.8     55  |     `- <module>               train.py:5\n"
-                        " 200 MiB   25.7    100  `- Model.fit                    train.py:32\n"
-                        " 200 MiB   25.7    100     `- (3 folded) <module>       train.py:5\n"
-                        "27.0 MiB    3.5      8  (6 stacks below the threshold)\n");
+                        " 550 MiB   70.8     55  +- load                    data/load.py:21\n"
+                        " 550 MiB   70.8     55  |  `- main                 train.py:12\n"
+                        " 550 MiB   70.8     55  |     `- <module>          train.py:5\n"
+                        " 200 MiB   25.7    100  `- Model.fit               train.py:32\n"
+                        " 200 MiB   25.7    100     `- (3 folded) <module>  train.py:5\n"
+                        "27.0 MiB    3.5      8  (6 smaller stacks)\n");
 }
 
 TEST(a_deep_tree_is_a_few_lines_or_all_of_them)
@@ -139,6 +140,7 @@ TEST(a_deep_tree_is_a_few_lines_or_all_of_them)
     unsigned line_count = 0;
     char *text;
 
+    options.is_ascii = true; /* a byte is a column */
     for (uint32_t i = 1; i <= DEPTH; i++)
         nodes[i] = (struct capture_node){.parent = i - 1, .code = 2 + i % 2, .offset = 2};
     capture.nodes = nodes;

@@ -3,6 +3,7 @@
  */
 #include "test.h"
 
+#include "print/bar.h"
 #include "print/progress.h"
 #include "print/table.h"
 #include "print/terminal.h"
@@ -32,6 +33,31 @@ static char *table_of(const char *const *cells, size_t row_count, const struct t
 
 static const char *const cells[] = {
     "294 MiB", "get_file_breaks", "email/feedparser.py:31", "1 B", "f", ""};
+
+TEST(a_bar_is_as_long_as_its_part_and_never_empty_for_something)
+{
+    static const struct {
+        uint64_t part, whole;
+        const char *drawn, *ascii;
+    } rows[] = {
+        {0, 10, "", ""},
+        {10, 10, "████", "####"},
+        {5, 10, "██", "##"},
+        {1, 1000000, "▏", "#"},
+        {11, 32, "█▍", "#"},
+        {UINT64_MAX, UINT64_MAX, "████", "####"},
+        {UINT64_MAX / 2, UINT64_MAX, "█▉", "#"},
+        {0, 0, "", ""},
+    };
+    struct memory_pool pool = {.newest = NULL};
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        test_case("row %zu", i);
+        CHECK_TEXT(bar_text(&pool, rows[i].part, rows[i].whole, 4, false), rows[i].drawn);
+        CHECK_TEXT(bar_text(&pool, rows[i].part, rows[i].whole, 4, true), rows[i].ascii);
+    }
+    memory_pool_finish(&pool);
+}
 
 TEST(numbers_are_right_aligned_and_no_line_ends_with_a_space)
 {
