@@ -14,7 +14,7 @@ void page_columns_frames(const struct page_tree *tree, const struct frames *fram
     struct page_bytes columns[6] = {{.bytes = NULL}};
 
     for (uint32_t i = 0; i < tree->frame_count; i++) {
-        struct frame frame = page_frame_get(frames, tree->frame_ids[i]);
+        struct frame frame = page_frame_get(frames, tree, i);
 
         page_bytes_add_varint(&columns[0], page_strings_intern(strings, frame.function));
         page_bytes_add_varint(&columns[1], page_strings_intern(strings, frame.file));

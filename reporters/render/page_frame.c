@@ -14,14 +14,18 @@ enum {
     MAX_LINE_BYTES = 160, /* more is no help in a tooltip and makes the page larger */
 };
 
-struct frame page_frame_get(const struct frames *frames, int64_t frame_id)
+struct frame page_frame_get(const struct frames *frames, const struct page_tree *tree,
+                            uint32_t number)
 {
+    int64_t frame_id = tree->frame_ids[number];
     struct frame special = {.file = "", .kind = FRAME_SPECIAL};
 
     if (frame_id >= 0)
         return *frames_get(frames, (uint32_t)frame_id);
     if (frame_id == PAGE_FRAME_FOLDED)
         special.function = "[smaller stacks]";
+    else if (frame_id <= PAGE_FRAME_PROCESS)
+        special.function = tree->process_names[PAGE_FRAME_PROCESS - frame_id];
     else
         special.function = label_allocator((uint8_t)(frame_id - PAGE_FRAME_ALLOCATOR));
     return special;
@@ -53,7 +57,7 @@ void page_sources_init(struct page_sources *sources, const struct capture *captu
     *sources = (struct page_sources){.line_count = 0};
     sources->strings = memory_allocate(tree->frame_count, sizeof(sources->strings[0]));
     for (uint32_t i = 0; i < tree->frame_count; i++) {
-        struct frame frame = page_frame_get(frames, tree->frame_ids[i]);
+        struct frame frame = page_frame_get(frames, tree, i);
         const char *line = NULL;
 
         if (frame.kind == FRAME_PYTHON && frame.line > 0)

@@ -12,10 +12,11 @@
 #include <stdint.h>
 
 /*
- * Return the frame of an id as page_tree.frame_ids has them. Its texts live as long as frames.
- * Context: tool.
+ * Return a frame of the tree. Its texts live as long as frames and the tree.
+ * number: in tree.frame_ids. Context: tool.
  */
-struct frame page_frame_get(const struct frames *frames, int64_t frame_id);
+struct frame page_frame_get(const struct frames *frames, const struct page_tree *tree,
+                            uint32_t number);
 
 /* Source lines of the frames of a page. */
 struct page_sources {

@@ -86,7 +86,7 @@ static struct frame frame_of(const struct page *page, uint32_t node)
 
     if (node == 0)
         return (struct frame){.function = "all", .file = ""};
-    return page_frame_get(page->input->frames, page->tree->frame_ids[frame]);
+    return page_frame_get(page->input->frames, page->tree, frame);
 }
 
 /* Write as much of a text as fits, by characters, never through one. */
@@ -193,8 +193,7 @@ static int compare_locations(const void *a, const void *b)
 static void write_location(FILE *out, const struct layout *layout, const struct location *location)
 {
     const struct page *page = layout->page;
-    struct frame frame =
-        page_frame_get(page->input->frames, page->tree->frame_ids[location->frame]);
+    struct frame frame = page_frame_get(page->input->frames, page->tree, location->frame);
 
     fprintf(out,
             "<tr><td align=\"right\">%s</td><td align=\"right\">%.1f%%</td>"

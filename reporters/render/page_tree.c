@@ -10,6 +10,8 @@
 #include "base/memory.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,6 +111,23 @@ static uint32_t *map_capture_nodes(struct builder *builder)
     return mapped;
 }
 
+/* Return the node of a row that has no frames: it ends with the allocator. */
+static uint32_t bare_node(struct builder *builder, const struct profile_row *row)
+{
+    const struct capture *capture = builder->profile->capture;
+    const struct capture_stack *stack = &capture->stacks[row->stack];
+    /* Either no frame was seen, or only the interpreter's own. */
+    uint32_t frame = stack->python_node == 0 ? frames_of_node(builder->frames, 0)
+                                             : frames_of_interpreter(builder->frames);
+    uint32_t node = trie_child(&builder->trie, 0, frame);
+
+    if (capture->process_count > 1 && row->stream > 0 && row->stream <= capture->thread_count)
+        node = trie_child(&builder->trie, node,
+                          PAGE_FRAME_PROCESS -
+                              (int64_t)capture->threads[row->stream - 1].process_index);
+    return trie_child(&builder->trie, node, PAGE_FRAME_ALLOCATOR + stack->allocator);
+}
+
 static void map_rows(struct builder *builder)
 {
     const struct profile *profile = builder->profile;
@@ -116,18 +135,10 @@ static void map_rows(struct builder *builder)
 
     builder->node_of_row = memory_allocate(profile->row_count, sizeof(builder->node_of_row[0]));
     for (uint32_t i = 0; i < profile->row_count; i++) {
-        const struct capture_stack *stack = &profile->capture->stacks[profile->rows[i].stack];
-        uint32_t node = mapped[stack->python_node];
+        const struct profile_row *row = &profile->rows[i];
+        uint32_t node = mapped[profile->capture->stacks[row->stack].python_node];
 
-        if (node == 0) {
-            /* Either no frame was seen, or only the interpreter's own. */
-            uint32_t frame = stack->python_node == 0 ? frames_of_node(builder->frames, 0)
-                                                     : frames_of_interpreter(builder->frames);
-
-            node = trie_child(&builder->trie, 0, frame);
-            node = trie_child(&builder->trie, node, PAGE_FRAME_ALLOCATOR + stack->allocator);
-        }
-        builder->node_of_row[i] = node;
+        builder->node_of_row[i] = node == 0 ? bare_node(builder, row) : node;
     }
     free(mapped);
 }
@@ -384,6 +395,27 @@ static void merge_rows(const struct builder *builder, struct page_tree *tree)
     free(keyed);
 }
 
+static char *process_name(const struct capture_process *process)
+{
+    const char *path = process->argument_count > 0 ? process->arguments[0] : "process";
+    const char *slash = strrchr(path, '/');
+    char *name = NULL;
+
+    if (asprintf(&name, "%s (%" PRIu32 ")", slash != NULL ? slash + 1 : path, process->pid) < 0)
+        memory_stop();
+    return name;
+}
+
+static void name_processes(struct page_tree *tree, const struct capture *capture)
+{
+    if (capture->process_count < 2)
+        return;
+    tree->process_count = capture->process_count;
+    tree->process_names = memory_allocate(tree->process_count, sizeof(tree->process_names[0]));
+    for (uint32_t i = 0; i < tree->process_count; i++)
+        tree->process_names[i] = process_name(&capture->processes[i]);
+}
+
 struct page_tree *page_tree_build(const struct profile *profile, struct frames *frames,
                                   uint64_t threshold_ppm)
 {
@@ -397,6 +429,7 @@ struct page_tree *page_tree_build(const struct profile *profile, struct frames *
     place_nodes(&builder, tree, mark_used(&builder));
     number_frames(&builder, tree);
     merge_rows(&builder, tree);
+    name_processes(tree, profile->capture);
 
     free(builder.place);
     free(builder.allocated_bytes);
@@ -410,6 +443,9 @@ void page_tree_destroy(struct page_tree *tree)
 {
     if (tree == NULL)
         return;
+    for (uint32_t i = 0; i < tree->process_count; i++)
+        free(tree->process_names[i]);
+    free(tree->process_names);
     free(tree->row_of_profile_row);
     free(tree->rows);
     free(tree->frame_ids);

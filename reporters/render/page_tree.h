@@ -19,6 +19,7 @@
 enum {
     PAGE_FRAME_FOLDED = -1,       /* stacks that were too small to be shown one by one */
     PAGE_FRAME_ALLOCATOR = -1000, /* + enum allocator: the leaf of a stack that has no frames */
+    PAGE_FRAME_PROCESS = -2000, /* - index in the capture: above that leaf, where there are more */
 };
 
 struct page_node {
@@ -43,6 +44,8 @@ struct page_tree {
     struct page_row *rows; /* by node, stream, allocator; no two alike */
     uint32_t row_count;
     uint32_t *row_of_profile_row; /* profile->row_count of them */
+    char **process_names;         /* "cc1 (4242)" by index in the capture; NULL when there is one */
+    uint32_t process_count;
     uint32_t folded_stack_count;
 };
 

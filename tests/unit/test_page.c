@@ -114,7 +114,7 @@ static void check_tree(const struct world *world, const struct page_tree *tree)
 static const char *function_of(const struct world *world, const struct page_tree *tree,
                                uint32_t node)
 {
-    return page_frame_get(world->frames, tree->frame_ids[tree->nodes[node].frame]).function;
+    return page_frame_get(world->frames, tree, tree->nodes[node].frame).function;
 }
 
 TEST(a_tree_holds_all_bytes_whatever_is_folded)
@@ -164,6 +164,40 @@ TEST(hidden_frames_are_not_in_the_tree_and_stacks_without_frames_are)
         }
     }
     CHECK(has_native);
+    page_tree_destroy(tree);
+    frames_destroy(world->frames);
+}
+
+TEST(native_memory_of_several_processes_is_told_apart)
+{
+    static const char *const make[] = {"/usr/bin/make", NULL};
+    struct capture_process processes[] = {
+        {.pid = 40, .arguments = make, .argument_count = 1},
+        {.pid = 41},
+    };
+    struct capture_thread threads[] = {{.process_index = 0}, {.process_index = 1}, {.tid = 3}};
+    struct world *world = make_world();
+    struct page_tree *tree;
+    unsigned found = 0;
+
+    world->capture.processes = processes;
+    world->capture.process_count = 2;
+    world->capture.threads = threads;
+    world->capture.thread_count = 3;
+    for (uint32_t i = NODES - 2; i <= NODES; i++)
+        world->rows[i].stack = NODES + 1;
+    tree = page_tree_build(&world->profile, world->frames, 0);
+    check_tree(world, tree);
+    for (uint32_t i = 1; i < tree->node_count; i++) {
+        const char *parent;
+
+        if (strcmp(function_of(world, tree, i), "mmap") != 0)
+            continue;
+        parent = function_of(world, tree, tree->nodes[i].parent);
+        found |= strcmp(parent, "make (40)") == 0 ? 1u : 0u;
+        found |= strcmp(parent, "process (41)") == 0 ? 2u : 0u;
+    }
+    CHECK_EQUAL(found, 3);
     page_tree_destroy(tree);
     frames_destroy(world->frames);
 }

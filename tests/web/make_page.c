@@ -72,7 +72,7 @@ static const struct code codes[] = {
     {LIBRARY "email/feedparser.py", "FeedParser._parsegen", 218},
     {"<frozen importlib._bootstrap>", "_find_and_load", 1360},
     {"<frozen importlib._bootstrap_external>", "SourceLoader.get_code", 1026},
-    {PROJECT "forecast/odd <b>&\"names'.py", "</script><script>\xff\xed\xa0\x80", 7},
+    {PROJECT "forecast/odd <b>&\"names'.py", "</script><script>\xff\xed\xa0\x80 \u202e\n", 7},
 };
 
 enum {

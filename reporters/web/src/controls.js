@@ -225,7 +225,9 @@ function fillLegends(app) {
     byId('origins').replaceChildren();
     const add = (/** @type {string} */ color, /** @type {string} */ name) =>
         byId('origins').append(swatch(color), name);
+    const origins = app.names.origins();
     ORIGINS.forEach((name, origin) => {
+        if (!origins.has(origin)) return;
         if (origin !== ORIGIN_PACKAGE) return add(palette.originColor(origin), name);
         const named = palette.packages.filter(({ area }) => area >= NAMED_AREA);
         const count = Math.min(named.length, NAMED_PACKAGES);

@@ -59,6 +59,9 @@ export const VIEW_TEMPORARY = 3;
 const VIEW_COUNT = 4;
 const FRAME_RUNTIME = 4;
 
+/** What would move or hide the text around it: control characters but tabs, changes of direction. */
+const UNSEEN = /[\0-\x08\n-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
 /**
  * @param {Uint8Array} bytes
  * @param {number} count
@@ -73,7 +76,9 @@ function readStrings(bytes, count) {
     /** @type {string[]} */
     const known = new Array(count);
     return (number) =>
-        (known[number] ??= decoder.decode(text.subarray(starts[number], starts[number + 1])));
+        (known[number] ??= decoder
+            .decode(text.subarray(starts[number], starts[number + 1]))
+            .replace(UNSEEN, '\ufffd'));
 }
 
 /**

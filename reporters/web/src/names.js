@@ -24,7 +24,7 @@ export class Names {
         /** @type {Map<number, string>} short path by string number of the file */
         this.paths = new Map();
         /** @type {Origin[]} by frame */
-        this.origins = [];
+        this.foundOrigins = [];
     }
 
     /** @param {number} frame */
@@ -100,7 +100,7 @@ export class Names {
     /** @param {number} frame @returns {Origin} */
     originOf(frame) {
         if (frame < 0) return { origin: ORIGIN_RUNTIME, group: '' };
-        return (this.origins[frame] ??= this.findOrigin(frame));
+        return (this.foundOrigins[frame] ??= this.findOrigin(frame));
     }
 
     /** @param {number} frame @returns {Origin} */
@@ -120,6 +120,12 @@ export class Names {
             return { origin: ORIGIN_LIBRARY, group: '' };
         }
         return { origin: ORIGIN_OWN, group: '' };
+    }
+
+    /** @returns {Set<number>} the origins that occur */
+    origins() {
+        const { count } = this.model.frames;
+        return new Set(Array.from({ length: count }, (_, frame) => this.originOf(frame).origin));
     }
 
     /**
