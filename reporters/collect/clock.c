@@ -4,20 +4,24 @@
  * A tick ends each millisecond while anything is recorded. A process that has recorded since the
  * last tick finds its epoch changed, and its next event takes the tick that is then in force. When
  * nothing was recorded for a while ticks come more rarely, and are noted only once it turns out that
- * something was recorded in them: the drain notices that some milliseconds later, so the last few
- * are kept.
+ * something was recorded in them: of many rings that is known some milliseconds later, so the last
+ * few are kept.
  */
 #include "collect/clock.h"
 
 #include "base/memory.h"
+#include "collect/activity.h"
 #include "collect/records.h"
 #include "collect/rss.h"
 #include "memtrack/format.h"
 
+#include <linux/futex.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 enum {
     TICK_NS = TICK_PERIOD_US * 1000,
@@ -36,8 +40,8 @@ struct tick_time {
 struct clock {
     struct session *session;
     pthread_t thread;
-    _Atomic bool is_stopping;
-    uint32_t activity[POOL_PROCESS_COUNT]; /* of each process at the last tick */
+    _Atomic uint32_t is_stopping; /* a futex */
+    struct activity activity;
     struct tick_time kept[KEPT_TICKS];
     uint32_t kept_count;
     struct tick_time noted[MAX_NOTED_TICKS]; /* for the next record, numbers without a gap */
@@ -93,13 +97,10 @@ static bool bump_epochs(struct clock *clock)
     struct session *session = clock->session;
     bool has_recorded = false;
 
+    activity_look(&clock->activity, session);
     for (uint32_t i = 0; i < session_process_limit(session); i++) {
-        struct process *process = &session->processes[i];
-        uint32_t activity = atomic_load_explicit(&process->activity, memory_order_relaxed);
-
-        if (activity == clock->activity[i])
+        if (!clock->activity.has_recorded[i])
             continue;
-        clock->activity[i] = activity;
         pool_bump_epoch(&session->pool.processes[i]);
         has_recorded = true;
     }
@@ -131,11 +132,13 @@ static void hand_over(struct clock *clock, uint64_t now_ns)
     clock->handed_over_ns = now_ns;
 }
 
-static void sleep_until(uint64_t ns)
+/* ... or until it is time to end. */
+static void sleep_until(struct clock *clock, uint64_t ns)
 {
     struct timespec until = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
 
-    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+    syscall(SYS_futex, &clock->is_stopping, FUTEX_WAIT_BITSET, 0, &until, NULL,
+            FUTEX_BITSET_MATCH_ANY);
 }
 
 static void *clock_run(void *argument)
@@ -153,7 +156,7 @@ static void *clock_run(void *argument)
         next_ns += now_ns - clock->recorded_ns < IDLE_AFTER_NS ? TICK_NS : IDLE_TICK_NS;
         if (next_ns < now_ns) /* we were kept from running: there is nothing to catch up */
             next_ns = now_ns + TICK_NS;
-        sleep_until(next_ns);
+        sleep_until(clock, next_ns);
     }
     bump_epochs(clock);
     note_kept(clock);
@@ -181,7 +184,8 @@ void clock_stop(struct clock *clock)
 {
     if (clock == NULL)
         return;
-    atomic_store_explicit(&clock->is_stopping, true, memory_order_release);
+    atomic_store_explicit(&clock->is_stopping, 1, memory_order_release);
+    pool_wake(&clock->is_stopping, 1);
     pthread_join(clock->thread, NULL);
     records_finish(&clock->records);
     free(clock);

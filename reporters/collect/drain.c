@@ -17,9 +17,10 @@
 #include <unistd.h>
 
 enum {
-    POLL_NS = 1000000,
+    POLL_NS = 4000000, /* threads ring long before their rings are full */
     POLL_MAX_NS = 20000000,
-    FLUSH_NS = 45000000, /* with a poll and the writing: at most 50 ms after the record */
+    HURRY_NS = 100000,   /* first poll after a process has ended: somebody waits for us */
+    FLUSH_NS = 42000000, /* with a poll and the writing: at most 50 ms after the record */
     BUSY_SLOTS = RING_SLOT_COUNT / 4,
     CALM_ROUNDS = 20, /* before the poll grows longer */
 };
@@ -41,6 +42,7 @@ struct drain *drain_create(struct session *session)
     sink_init(&drain->sink, session->pack, &session->tick, session->start_ns);
     drain->readers = memory_allocate(pool->ring_count, sizeof(*drain->readers));
     drain->flushed_ns = drain->reaped_ns = session_now_ns();
+    drain->hurry_ns = POLL_NS;
     return drain;
 }
 
@@ -135,7 +137,7 @@ void drain_round(struct drain *drain)
     /* Relaxed: waiters only look whether it moves. */
     atomic_fetch_add_explicit(&header->heartbeat, 1, memory_order_relaxed);
     drain->now_ns = session_now_ns();
-    drain->has_read = false;
+    drain->has_read = drain->has_ending = false;
     drain->most_slots = drain->free_rings = 0;
     process_life_begin_round(drain);
     scan_rings(drain);
@@ -146,23 +148,32 @@ void drain_round(struct drain *drain)
         drain_flush(drain);
 }
 
+/* How long to sleep after a round. */
+static uint64_t next_poll_ns(struct drain *drain)
+{
+    uint64_t poll_ns = drain->hurry_ns;
+
+    drain->calm_rounds = drain->has_read ? 0 : drain->calm_rounds + 1;
+    if (drain->has_ending)
+        poll_ns = HURRY_NS;
+    if (poll_ns < POLL_NS) {
+        drain->hurry_ns = poll_ns * 2;
+        return poll_ns;
+    }
+    return drain->calm_rounds > CALM_ROUNDS ? POLL_MAX_NS : POLL_NS;
+}
+
 static void *drain_run(void *argument)
 {
     struct drain *drain = argument;
-    uint64_t poll_ns = POLL_NS;
-    unsigned calm_rounds = 0;
+    struct pool *pool = &drain->session->pool;
 
     while (!atomic_load_explicit(&drain->is_stopping, memory_order_acquire)) {
+        uint32_t heard = pool_listen_to_doorbell(pool);
+
         drain_round(drain);
-        if (drain->has_read) {
-            calm_rounds = 0;
-            poll_ns = POLL_NS;
-        } else if (++calm_rounds > CALM_ROUNDS && poll_ns < POLL_MAX_NS) {
-            poll_ns *= 2;
-        }
         if (drain->most_slots < BUSY_SLOTS)
-            pool_await_doorbell(&drain->session->pool,
-                                poll_ns < POLL_MAX_NS ? poll_ns : POLL_MAX_NS);
+            pool_await_doorbell(pool, heard, next_poll_ns(drain));
     }
     drain_round(drain); /* what was recorded before we were told to stop */
     drain_round(drain); /* and what waited for a name */

@@ -211,12 +211,16 @@ void pool_ring_doorbell(struct pool *pool)
         pool_wake(&pool->header->doorbell, 1);
 }
 
-void pool_await_doorbell(struct pool *pool, uint64_t timeout_ns)
+uint32_t pool_listen_to_doorbell(struct pool *pool)
+{
+    atomic_store(&pool->header->collector_sleeping, 1);
+    return atomic_load(&pool->header->doorbell);
+}
+
+void pool_await_doorbell(struct pool *pool, uint32_t heard, uint64_t timeout_ns)
 {
     struct timespec timeout = {(time_t)(timeout_ns / 1000000000), (long)(timeout_ns % 1000000000)};
-    uint32_t heard = atomic_load(&pool->header->doorbell);
 
-    atomic_store(&pool->header->collector_sleeping, 1);
     syscall(SYS_futex, &pool->header->doorbell, FUTEX_WAIT, heard, &timeout, NULL, 0);
     atomic_store(&pool->header->collector_sleeping, 0);
 }

@@ -65,7 +65,7 @@ struct process {
     bool is_written;         /* its PROCESS record is in the capture */
     bool is_ending;          /* it had ended when this round began */
     int64_t exit_code;
-    _Atomic uint32_t activity; /* adds 1 in a round that read something of it; clock thread reads */
+    _Atomic uint32_t activity; /* adds 1 in a round that read something of it; others read */
     _Atomic uint32_t execs;    /* begun by it and not failed; main thread looks after it */
 };
 

@@ -193,9 +193,10 @@ void process_life_end_round(struct drain *drain)
 
         /* No ring that waits for a name has moved for a round: nobody will announce it. */
         process->has_name_given_up = process->has_stuck_ring && !process->has_stuck_moved;
-        if (process->is_ending)
+        if (process->is_ending) {
             end_process(drain, process);
-        else
-            process->is_ending = process_phase(process) == PHASE_ENDED;
+        } else if (process_phase(process) == PHASE_ENDED) {
+            process->is_ending = drain->has_ending = true;
+        }
     }
 }

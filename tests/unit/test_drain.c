@@ -1,6 +1,7 @@
 /*
  * Threads and processes come and go: rings taken again, bounds, ends, and what a dead one has left.
  */
+#include "collect/activity.h"
 #include "collect/ring_life.h"
 #include "hand_pool.h"
 
@@ -59,6 +60,43 @@ static struct capture *open_cut_off(void)
 static void settle(void)
 {
     hand_await_consumed(0, atomic_load(&hand_session.pool.rings[0].cursor));
+}
+
+TEST(a_process_has_recorded_when_a_cursor_of_its_rings_has_moved)
+{
+    static struct activity activity;
+
+    open_one();
+    hand_process(1, HAND_NUMBER + 1, HAND_PID + 1);
+    hand_own(1, HAND_NUMBER + 1, HAND_PID + 1);
+    activity_look(&activity, &hand_session); /* nobody knows the processes yet */
+    drain_round(hand_drain);
+    activity_look(&activity, &hand_session);
+    CHECK(activity.has_recorded[0] && !activity.has_recorded[1]);
+    activity_look(&activity, &hand_session);
+    CHECK(!activity.has_recorded[0] && !activity.has_recorded[1]);
+    hand_sync(1, 2, 5);
+    activity_look(&activity, &hand_session);
+    CHECK(!activity.has_recorded[0] && activity.has_recorded[1]);
+    hand_own(1, HAND_NUMBER, HAND_PID + 2); /* the ring is another's now */
+    hand_sync(1, 3, 5);
+    activity_look(&activity, &hand_session);
+    CHECK(activity.has_recorded[0] && !activity.has_recorded[1]);
+}
+
+TEST(of_more_rings_than_are_looked_at_the_drain_says_who_has_recorded)
+{
+    static struct activity activity;
+
+    open_one();
+    atomic_store(&hand_session.pool.header->rings_ready, ACTIVITY_MAX_RINGS + 1);
+    activity_look(&activity, &hand_session);
+    CHECK(!activity.has_recorded[0]);
+    drain_round(hand_drain);
+    activity_look(&activity, &hand_session);
+    CHECK(activity.has_recorded[0]);
+    activity_look(&activity, &hand_session);
+    CHECK(!activity.has_recorded[0]);
 }
 
 TEST(a_ring_is_taken_again_where_the_thread_before_ended)
