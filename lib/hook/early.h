@@ -16,7 +16,7 @@ enum {
     EARLY_BYTES = 1 << 20, /* untouched pages cost nothing */
 };
 
-extern char early_memory[EARLY_BYTES];
+extern char early_memory[EARLY_BYTES] __attribute__((visibility("hidden")));
 
 /* Whether a block is one of ours. Context: hot path. */
 static inline bool early_owns(const void *block)

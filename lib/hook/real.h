@@ -58,7 +58,8 @@ struct real_functions {
     void (*quick_exit)(int code);
 };
 
-extern struct real_functions real;
+/* Hidden is said here too: a call then goes by it directly. */
+extern struct real_functions real __attribute__((visibility("hidden")));
 
 /* Our malloc, whatever the name resolves to. Context: hot path. */
 void *hook_malloc(size_t size_bytes) __attribute__((visibility("hidden")));

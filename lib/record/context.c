@@ -224,6 +224,5 @@ void context_lose_event(struct context *context)
 
 bool context_has_left(uintptr_t frame, uintptr_t frame_now)
 {
-    return frame_now >= frame && frame_now - frame < STACK_NEAR_BYTES &&
-           !sys_is_on_signal_stack();
+    return frame_now >= frame && frame_now - frame < STACK_NEAR_BYTES && !sys_is_on_signal_stack();
 }

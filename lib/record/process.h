@@ -59,8 +59,9 @@ struct process_image {
     _Atomic bool has_announced_python;
 };
 
-extern struct process process;
-extern struct order process_order;
+/* Hidden is said here too: only then does the compiler address them without a table between. */
+extern struct process process __attribute__((visibility("hidden")));
+extern struct order process_order __attribute__((visibility("hidden")));
 
 /*
  * Take part in a session.

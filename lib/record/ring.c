@@ -17,6 +17,11 @@
 #define WAIT_NS     UINT64_C(10000000)
 #define PATIENCE_NS UINT64_C(1000000000)
 
+enum {
+    WAKE_SLOTS = RING_SLOT_COUNT / 2, /* so much to read, and the reader is woken: that costs us */
+    STEP_SLOTS = RING_SLOT_COUNT / 8,
+};
+
 /* One wait for room. */
 struct wait {
     uint64_t began_ns; /* 0: not waiting */
@@ -183,12 +188,17 @@ static bool write_due(struct context *context, uint64_t cursor)
     return false;
 }
 
-/* The end up to which nobody has to ask again: half a ring, so that the reader is woken in time. */
+/*
+ * The end up to which nobody has to ask again: where the reader, had it done nothing till then, has
+ * to be woken; a step on when it has been woken before.
+ */
 static void set_end(struct context *context, uint64_t cursor, unsigned need, uint64_t consumed)
 {
     uint64_t lap_end = (cursor / RING_SLOT_COUNT + 1) * RING_SLOT_COUNT;
-    uint64_t end = cursor + RING_SLOT_COUNT / 2;
+    uint64_t end = consumed + WAKE_SLOTS;
 
+    if (end < cursor + STEP_SLOTS)
+        end = cursor + STEP_SLOTS;
     if (end < cursor + need)
         end = cursor + need;
     if (end > consumed + RING_SLOT_COUNT)
@@ -212,7 +222,8 @@ static enum room try_room(struct context *context, struct ring_entry *ring, stru
         return ROOM_ASK_AGAIN;
     }
     set_end(context, cursor, need, consumed);
-    process_ring_doorbell();
+    if (cursor - consumed >= WAKE_SLOTS)
+        process_ring_doorbell();
     return write_due(context, cursor) ? ROOM_ASK_AGAIN : ROOM_MADE;
 }
 

@@ -25,7 +25,7 @@ static inline uint64_t slot_head(enum slot_op op)
 /* Return bit 63 of the slot of this number when it is filled. Context: hot path. */
 static inline uint64_t slot_lap(uint64_t number)
 {
-    return number / RING_SLOT_COUNT % 2 == 0 ? SLOT_LAP : 0;
+    return ~(number / RING_SLOT_COUNT) << 63;
 }
 
 /* Return how many slots a record takes; w0 is its head's. Context: hot path. */

@@ -33,11 +33,16 @@ static inline uint64_t track_w0(enum slot_op op, enum domain domain, uintptr_t a
     return slot_head(op) | (uint64_t)domain << SLOT_DOMAIN_SHIFT | (uint64_t)address >> 3;
 }
 
+/* Return what w1 says of an address: the bits that w0 has no room for. Context: hot path. */
+static inline uint64_t track_low(uintptr_t address)
+{
+    return (uint64_t)(address % 8) << BLOCK_LOW_SHIFT;
+}
+
 /* Return w1 of an event. size_bytes: less than 2^48. Context: hot path. */
 static inline uint64_t track_w1(size_t size_bytes, enum allocator allocator, uintptr_t address)
 {
-    return size_bytes | (uint64_t)allocator << BLOCK_ALLOCATOR_SHIFT |
-           (uint64_t)(address & 7) << BLOCK_LOW_SHIFT;
+    return size_bytes | (uint64_t)allocator << BLOCK_ALLOCATOR_SHIFT | track_low(address);
 }
 
 /*
@@ -54,6 +59,7 @@ void track_released_slow(uint64_t w0, uint64_t w1, uintptr_t address, const void
 
 /*
  * Record a lone event if nothing stands in the way; one attempt.
+ * w1: as track_w1() makes it of an address that is a multiple of 8: any other goes the slow way.
  * Returns false when nothing has been recorded.
  * Context: hot path.
  */
@@ -63,6 +69,8 @@ static inline bool track_try(struct context *context, uint64_t w0, uint64_t w1, 
     struct slot *slots;
     uint64_t cursor;
 
+    if (unlikely(address % 8 != 0))
+        return false;
     /* Relaxed: the epoch says that there is something to look at, the slow path looks. */
     if (unlikely(context->epoch != atomic_load_explicit(process.epoch, memory_order_relaxed)))
         return false;
@@ -83,7 +91,8 @@ static inline bool track_try(struct context *context, uint64_t w0, uint64_t w1, 
         return false;
     if (unlikely(!arch_reserve(&ring->cursor, cursor, cursor + 1)))
         return false;
-    __builtin_prefetch(&slots[(cursor + TRACK_AHEAD_SLOTS) % RING_SLOT_COUNT], 1);
+    /* Past the ring's end it fetches what is not needed, which harms nobody. */
+    __builtin_prefetch(&slots[cursor % RING_SLOT_COUNT] + TRACK_AHEAD_SLOTS, 1);
     ring_fill(slots, cursor, w0, w1);
     return true;
 }
@@ -98,16 +107,18 @@ track_allocated(enum domain domain, uintptr_t address, size_t size_bytes, enum a
 {
     struct context *context = context_own;
     uint64_t w0 = track_w0(OP_ALLOC, domain, address);
-    uint64_t w1 = track_w1(size_bytes, allocator, address);
+    uint64_t w1 = track_w1(size_bytes, allocator, 0);
     uint64_t net_bytes = context->net_bytes + size_bytes;
 
     /* Relaxed: it changes when an interpreter turns up; one event early or late is no matter. */
     if (unlikely(atomic_load_explicit(&process.mode, memory_order_relaxed) != 0))
-        track_allocated_stack(w0, w1, address, size_bytes, __builtin_return_address(0));
+        track_allocated_stack(w0, w1 | track_low(address), address, size_bytes,
+                              __builtin_return_address(0));
     else if (likely(net_bytes < TRACK_SYNC_BYTES) && likely(track_try(context, w0, w1, address)))
         context->net_bytes = net_bytes;
     else
-        track_allocated_slow(w0, w1, address, size_bytes, __builtin_return_address(0));
+        track_allocated_slow(w0, w1 | track_low(address), address, size_bytes,
+                             __builtin_return_address(0));
 }
 
 /*
@@ -119,10 +130,10 @@ static inline __attribute__((always_inline)) void
 track_released(enum domain domain, uintptr_t address, enum allocator allocator)
 {
     uint64_t w0 = track_w0(OP_FREE, domain, address);
-    uint64_t w1 = track_w1(0, allocator, address);
+    uint64_t w1 = track_w1(0, allocator, 0);
 
     if (unlikely(!track_try(context_own, w0, w1, address)))
-        track_released_slow(w0, w1, address, __builtin_return_address(0));
+        track_released_slow(w0, w1 | track_low(address), address, __builtin_return_address(0));
 }
 
 /*

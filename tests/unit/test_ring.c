@@ -117,6 +117,22 @@ TEST(each_lap_has_a_clock)
     CHECK_EQUAL(pool.table[0].counters[COUNTER_WAITS], 0);
 }
 
+TEST(a_sleeping_reader_is_woken_once_there_is_half_a_ring_to_read)
+{
+    begin(1);
+    pool.header->collector_sleeping = 1;
+    for (unsigned i = 0; i < RING_SLOT_COUNT / 2 - 10; i++)
+        allocate(7);
+    CHECK_EQUAL(pool.header->doorbell, 0);
+    for (unsigned i = 0; i < 10; i++)
+        allocate(7);
+    CHECK_EQUAL(pool.header->doorbell, 1);
+    test_pool_drain(&pool, false);
+    for (unsigned i = 0; i < RING_SLOT_COUNT / 4; i++)
+        allocate(7);
+    CHECK_EQUAL(pool.header->doorbell, 1);
+}
+
 /* The reader, in a thread of its own. */
 static pthread_t reader;
 static atomic_bool must_stop;
