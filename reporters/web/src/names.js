@@ -52,7 +52,8 @@ export class Names {
         if (frame < 0 || !this.model.frames.line[frame]) return '';
         const line = this.model.frames.line[frame];
         if (this.functionOf(frame) === MODULE_CODE) return `line ${line}`;
-        return `${this.pathOf(frame).replace(/^.*\//, '')}:${line}`;
+        // A package's first file has one name everywhere.
+        return `${this.pathOf(frame).replace(/^.*\/(?!__init__)/, '')}:${line}`;
     }
 
     /** @param {number} frame */

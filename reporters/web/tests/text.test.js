@@ -112,23 +112,31 @@ test('boxes of modules are named by their files', () => {
     const model = smallModel();
     const names = new Names({
         ...model,
-        string: (number) => ['<module>', '/w/app/main.py', 'main', '/a/b/c/d/e.py'][number],
+        string: (number) =>
+            [
+                '<module>',
+                '/w/app/main.py',
+                'main',
+                '/a/b/c/d/e.py',
+                '/a/lib/python3/b/json/__init__.py',
+            ][number],
         frames: {
             ...model.frames,
-            count: 4,
-            function: [0, 2, 0, 0],
-            file: [1, 1, 3, 1],
-            line: [3, 8, 5, 0],
-            module: [0, 0, 0, 0],
+            count: 5,
+            function: [0, 2, 0, 0, 2],
+            file: [1, 1, 3, 1, 4],
+            line: [3, 8, 5, 0, 9],
+            module: [0, 0, 0, 0, 0],
         },
         meta: { ...model.meta, directory: '/w' },
     });
-    const said = [0, 1, 2, 3, -1].map((frame) => [names.titleOf(frame), names.asideOf(frame)]);
+    const said = [0, 1, 2, 3, 4, -1].map((frame) => [names.titleOf(frame), names.asideOf(frame)]);
     assert.deepEqual(said, [
         ['app/main.py', 'line 3'],
         ['main', 'main.py:8'],
         ['e.py', 'line 5'],
         ['app/main.py', ''],
+        ['main', 'json/__init__.py:9'],
         ['all', ''],
     ]);
 });
