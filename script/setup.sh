@@ -5,7 +5,9 @@ root=$(dirname "$(dirname "$(readlink -f "$0")")")
 build=${MEMTRACK_BUILD:-$root/build}
 
 build_packages="gcc libc6-dev meson ninja-build pkgconf liblz4-dev libxxhash-dev libjansson-dev python3 scdoc"
-test_packages="g++ python3-venv chromium bash less procps gdb"
+test_packages="g++ python3-venv chromium bash less procps gdb sqlite3 xz-utils"
+# Allocators that programs put in malloc's place.
+test_packages="$test_packages libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0"
 # Node.js of any origin will do, and a foreign one would not let Debian's be installed beside it.
 command -v npm >/dev/null || test_packages="$test_packages nodejs npm"
 lint_packages="clang-14 clang-format-14 clang-tidy-14"

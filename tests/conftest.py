@@ -15,6 +15,9 @@ import pytest
 import interpreters
 import tracked
 
+# The second reader of the capture format.
+sys.path.append(str(pathlib.Path(__file__).resolve().parent / "golden"))
+
 
 def pytest_addoption(parser):
     parser.addoption("--full", action="store_true",

@@ -87,3 +87,14 @@ def found():
 def too_old():
     """Return those that are too old to be walked: they must run unharmed all the same."""
     return [python for python in _all() if python.version < OLDEST]
+
+
+def packages_of(python):
+    """Return the folder with the packages that script/interpreters -g got for it, or None."""
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
+    folder = pathlib.Path(os.environ.get("MEMTRACK_INTERPRETERS",
+                                         cache / "memtrack" / "interpreters"))
+    for name, (path, _) in of_script().items():
+        if path == python.path and (folder / "packages" / name).is_dir():
+            return str(folder / "packages" / name)
+    return None

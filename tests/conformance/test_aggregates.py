@@ -108,6 +108,18 @@ def test_81_resident_memory_is_sampled(run_case):
     assert 64 * UNIT <= peak <= 96 * UNIT
 
 
+def test_81_samples_rise_in_time(run_case):
+    """As the second reader of the format has them: no report shows them one by one."""
+    capture_format = pytest.importorskip("capture_format", exc_type=ImportError)
+    capture = run_case("resident")
+    samples = capture_format.read_capture(capture.path.read_bytes()).rss
+    times = [time_ns for _, time_ns, *_ in samples]
+    assert times == sorted(set(times))
+    # 300 ms, one each 10 ms, where the machine gives the collector its turn.
+    assert 3 <= len(times) <= 60
+    assert max(size for _, _, size, _ in samples) == capture.totals()["peak_rss_bytes"]
+
+
 def test_82_threads_have_the_names_they_gave_themselves(run_case):
     capture = run_case("thread_names")
     names = {thread["tid"]: thread["name"] for thread in capture.stats()["threads"]}
@@ -115,6 +127,26 @@ def test_82_threads_have_the_names_they_gave_themselves(run_case):
     assert names[capture.one(30003)["tid"]] == "by-pthread"
     assert names[capture.one(30005)["tid"]] == "named-late"
     assert capture.one(30005)["tid"] == capture.one(30007)["tid"]
+
+
+def test_82_threads_of_python(memtrack, tmp_path, python):
+    """From 3.14 on it tells the system the names that programs give to threads."""
+    script = tracked.Script(tmp_path, """
+        import ctypes, threading
+        libc = ctypes.CDLL(None)
+        libc.malloc.restype = ctypes.c_void_p
+        before = threading.Thread(target=libc.malloc, args=(100_001,), name="before start")
+        before.start()
+        before.join()
+        late = threading.Thread(target=libc.malloc, args=(100_003,))
+        late.name = "set later"
+        late.start()
+        late.join()
+        """)
+    capture = memtrack.run(python.path, script).capture
+    names = {thread["tid"]: thread["name"] for thread in capture.stats()["threads"]}
+    given = [names[capture.one(size)["tid"]] for size in (100_001, 100_003)]
+    assert given == (["before start", "set later"] if python.version >= (3, 14) else [None, None])
 
 
 REPORTS = ["stats", "summary", "table", "tree", "dump", "info"]

@@ -9,6 +9,7 @@ import re
 
 import pytest
 
+import interpreters
 import tracked
 
 
@@ -23,12 +24,13 @@ def run_script(memtrack, tmp_path, python):
     return run
 
 
-def mark(text, python):
+def mark(text, python, is_needed=False):
     """Replace the marks, where a bytearray is not a block of its own that the tracker can see.
 
     The first line of a program is empty for this.
     """
-    if not (python.is_free_threaded or python.is_debug) and python.version < (3, 15):
+    has_block = not (python.is_free_threaded or python.is_debug) and python.version < (3, 15)
+    if has_block and not is_needed:
         return text
     marked = re.sub(r"\bbytearray\(", "mark(1 + ", text)
     if marked == text or not text.startswith("\n"):
@@ -285,6 +287,19 @@ def test_44_other_tools_hooks_change_no_stack(run_script):
         assert_stack(script, capture.one(count), "work@work", f"<module>@{line}")
 
 
+def test_44_coverage_changes_no_stack(memtrack, tmp_path, packages):
+    script = tracked.Script(tmp_path, """
+        def work(count):
+            return bytearray(count)  # line: work
+        work(100_000)  # line: call
+        """)
+    capture = memtrack.run(packages("coverage"), "-m", "coverage", "run", "--data-file",
+                           tmp_path / "coverage.data", script).capture
+    event = capture.one(100_001)
+    assert tracked.names(event)[:2] == ["work", "<module>"]
+    assert tracked.lines(event)[:2] == [script.line("work"), script.line("call")]
+
+
 def test_45_first_allocation_of_a_thread_has_its_whole_stack(run_script):
     script, capture = run_script("""
         import threading
@@ -317,8 +332,11 @@ def test_46_thread_that_python_did_not_make(run_script, programs):
     assert tracked.names(capture.one(100_003)) == []
 
 
-def test_47_greenlets_have_stacks_of_their_own(memtrack, tmp_path, packages):
-    script = tracked.Script(tmp_path, """
+def test_47_greenlets_have_stacks_of_their_own(run_script, python):
+    folder = interpreters.packages_of(python)
+    if folder is None:
+        pytest.skip("script/interpreters -g has no greenlet for it")
+    script, capture = run_script("""
         from greenlet import greenlet
         def first():
             bytearray(100_000)  # line: first
@@ -332,8 +350,7 @@ def test_47_greenlets_have_stacks_of_their_own(memtrack, tmp_path, packages):
         one, two = greenlet(first), greenlet(second)
         one.switch()
         bytearray(103_000)  # line: main
-        """)
-    capture = memtrack.run(packages("greenlet"), script).capture
+        """, env={**os.environ, "PYTHONPATH": folder})
     assert tracked.names(capture.one(100_001))[0] == "first"
     assert_stack(script, capture.one(101_001), "first@first again")
     assert tracked.names(capture.one(102_001))[:2] == ["deeper", "second"]
@@ -468,20 +485,25 @@ def test_53_subinterpreter(run_script):
 
 
 @pytest.mark.parametrize("options, variables", [
-    (["-X", "dev"], {}), ([], {"PYTHONMALLOC": "malloc"}), ([], {"PYTHONMALLOC": "debug"})],
-    ids=["dev", "malloc", "debug"])
+    (["-X", "dev"], {}), ([], {"PYTHONMALLOC": "malloc"}), ([], {"PYTHONMALLOC": "debug"}),
+    ([], {"PYTHONMALLOC": "mimalloc"})], ids=["dev", "malloc", "debug", "mimalloc"])
 def test_54_other_allocators_of_python(memtrack, tmp_path, python, options, variables):
-    if python.is_free_threaded and "PYTHONMALLOC" in variables:
-        pytest.skip("this interpreter has one allocator")
-    script = tracked.Script(tmp_path, mark("""
+    allocator = variables.get("PYTHONMALLOC")
+    if python.is_free_threaded and allocator == "malloc":
+        pytest.skip("this interpreter must have its own")
+    if python.version < (3, 13) and allocator == "mimalloc":
+        pytest.skip("this interpreter has no mimalloc")
+    text = """
         def f():
             return bytearray(100_000)  # line: f
         f()
-        """, python))
+        """
+    # Only malloc is what the tracker sees; the block of another is marked.
+    script = tracked.Script(tmp_path, mark(text, python, allocator == "mimalloc"))
     ended = memtrack.run(python.path, *options, script, env={**os.environ, **variables})
     ended.capture.assert_sound()
     rows = [row for row in ended.capture.rows("--allocated")
-            if row["allocations"] == 1 and 100_001 <= row["bytes"] < 100_100 and row["stack"]]
+            if 100_001 <= row["bytes"] < 100_200 and row["stack"]]  # the object too, from 3.15 on
     assert [tracked.names(row) for row in rows] == [["f", "<module>"]]
 
 
@@ -504,3 +526,18 @@ def test_55_eight_threads_at_once(run_script):
         assert len(capture.sized(110_001 + number)) == 100
     result = tracked.replay(capture.events())
     assert result.violations == 0
+
+
+def test_66_small_objects_come_in_arenas(run_script, python):
+    """What Python hands out of its arenas is not ours to see; that it maps them is."""
+    if python.is_free_threaded:
+        pytest.skip("this interpreter maps its heaps before any of the program's")
+    script, capture = run_script("""
+        kept = [(i, str(i)) for i in range(200_000)]  # line: kept
+        """)
+    mine = [event for event in capture.events() if event["stack"]
+            and event["stack"][0]["file"] == str(script) and event["op"] in ("alloc", "map")]
+    arena = 256 << 10 if python.version < (3, 10) else 1 << 20
+    maps = [event["bytes"] for event in mine if event["op"] == "map"]
+    assert maps.count(arena) >= 200_000 * 100 // arena
+    assert len(mine) < 1000, "there are objects among them"

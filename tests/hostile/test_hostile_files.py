@@ -14,8 +14,6 @@ import pytest
 import killing
 import tracked
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "golden"))
-
 REPORTS = ["stats", "summary", "table", "tree", "dump", "info"]
 UNREADABLE, NOT_WRITTEN = 3, 4
 
@@ -197,7 +195,7 @@ def assert_program_is_unharmed(memtrack, programs, output, **popen):
 
 
 @pytest.mark.parametrize("count_bytes", [4096, 16384, 65536, 1 << 20])
-def test_disk_that_fills_up(memtrack, programs, count_bytes):
+def test_75_disk_that_fills_up(memtrack, programs, count_bytes):
     with small_disk(count_bytes) as folder:
         output = folder / "full.bin"
         ended = assert_program_is_unharmed(memtrack, programs, output)
@@ -218,7 +216,7 @@ def assert_ends_at_what_fitted(ended, output):
     assert stats["totals"]["order_violations"] == 0
 
 
-def test_disk_that_has_no_room_at_all(memtrack, programs):
+def test_75_disk_that_has_no_room_at_all(memtrack, programs):
     with small_disk(4096) as folder:
         (folder / "filler").write_bytes(bytes(4096))
         ended = assert_program_is_unharmed(memtrack, programs, folder / "full.bin")
