@@ -162,16 +162,42 @@ static uint64_t pool_inode(const struct session *session)
     return fstat(session->pool.fd, &status) == 0 ? status.st_ino : 0;
 }
 
-/* Which process is it that took a slot by itself, after a fork? */
+/* Return the parent's pid when it sees itself as we do, 0 when not or not known. */
+static uint32_t find_parent_pid(const struct session *session, const struct process *process)
+{
+    for (uint32_t i = 0; i < POOL_PROCESS_COUNT && process->parent_number != 0; i++) {
+        const struct process *parent = &session->processes[i];
+        enum process_phase phase = process_phase(parent);
+        uint32_t pid = atomic_load_explicit(&parent->pid, memory_order_relaxed);
+
+        if ((phase == PHASE_LIVE || phase == PHASE_ENDED) &&
+            atomic_load_explicit(&parent->number, memory_order_relaxed) == process->parent_number)
+            return pid == parent->inner_pid ? pid : 0;
+    }
+    return 0;
+}
+
+/*
+ * Which process is it that took a slot by itself, after a fork? In most cases it is in our
+ * namespace, and there is no need to look at all others.
+ */
 static uint32_t search_pid(struct session *session, const struct process *process)
 {
-    uint32_t inner_pid = process->inner_pid;
+    uint32_t inner_pid = process->inner_pid, seen_pid = proc_inner_pid(inner_pid);
+    uint32_t parent_pid = find_parent_pid(session, process);
     uint64_t inode = pool_inode(session);
 
-    /* In most cases it is in our namespace. Its memory may not be ours to look at (setuid). */
-    if (proc_inner_pid(inner_pid) == inner_pid && find_pid(session, inner_pid) == NULL &&
-        proc_maps_inode(inner_pid, inode) != PROC_NO)
-        return inner_pid;
+    if (seen_pid == inner_pid && find_pid(session, inner_pid) == NULL) {
+        /* Its memory may not be ours to look at (setuid). */
+        if (proc_maps_inode(inner_pid, inode) != PROC_NO)
+            return inner_pid;
+        /* It has ended, or executes another program by now; who its parent is has not changed. */
+        if (parent_pid != 0 && proc_parent(inner_pid) == parent_pid)
+            return inner_pid;
+    }
+    /* Nobody has that pid: the child of a parent in our namespace has ended and was waited for. */
+    if (seen_pid == 0 && parent_pid != 0)
+        return 0;
     return proc_find(inode, inner_pid, NULL, NULL);
 }
 
