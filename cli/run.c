@@ -146,7 +146,7 @@ static void report_end(const struct run *run, const struct supervise *supervise)
     case SESSION_FINISHED:
         if (text[0] != '\0')
             message_print("%s", text); /* why it is not whole: quiet or not */
-        if (!is_quiet)
+        else if (!is_quiet)
             message_print("wrote %s; try: memtrack flamegraph %s", run->output, quoted);
         break;
     case SESSION_RUNNING:

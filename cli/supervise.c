@@ -113,7 +113,7 @@ static bool listen(struct supervise *supervise)
             supervise->last = message;
             break;
         case SESSION_CLOSED:
-            if (supervise->last.word != SESSION_ERROR)
+            if (supervise->last.word != SESSION_ERROR && supervise->last.word != SESSION_FINISHED)
                 supervise->last = message;
             return true;
         case SESSION_FINISHED:

@@ -314,10 +314,26 @@ static bool write_end(struct capture_writer *writer)
     return append(writer, trailer, sizeof(trailer));
 }
 
+/* Does the name still lead to the file? Where that cannot be seen it is taken to. */
+static bool has_its_name(const struct capture_writer *writer)
+{
+    struct stat file, name;
+
+    if (fstat(writer->fd, &file) < 0)
+        return true;
+    if (stat(writer->path, &name) < 0)
+        return errno != ENOENT && errno != ENOTDIR;
+    return file.st_dev == name.st_dev && file.st_ino == name.st_ino;
+}
+
 bool capture_writer_close(struct capture_writer *writer, struct error *err)
 {
     bool is_clean = !writer->has_failed && write_end(writer);
 
+    if (is_clean && !has_its_name(writer)) {
+        error_set(&writer->error, "%s: was removed or renamed while it was written", writer->path);
+        is_clean = false;
+    }
     if (!is_clean && err != NULL)
         *err = writer->error;
     writer_free(writer);

@@ -48,7 +48,7 @@ uint64_t capture_writer_bytes(const struct capture_writer *writer);
 
 /*
  * Write directory and trailer, unlock, close, free. After a failed write it only closes.
- * Returns false when the capture is not clean.
+ * Returns false when the capture is not clean, or no longer at its path.
  */
 bool capture_writer_close(struct capture_writer *writer, struct error *err);
 

@@ -356,7 +356,9 @@ bool collect_run(const struct collect_options *options, struct error *err)
         starter_say(&collect.starter, "ready");
         serve(&collect);
         is_clean = finish(&collect, &error);
-        starter_say(&collect.starter, "finished %s", is_clean ? "" : error.text);
+        if (is_clean && collect.reason != NULL)
+            error_set(&error, "%s: ends early: %s", options->output, collect.reason);
+        starter_say(&collect.starter, "finished %s", error.text);
     } else {
         starter_say(&collect.starter, "error %s", error.text);
     }

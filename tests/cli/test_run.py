@@ -364,6 +364,44 @@ def collector_of(pid):
     return found[0]
 
 
+def end_while_running(binary, python, tmp_path, interfere):
+    """Run a program, interfere(pid of the collector), let it end. Returns what was said."""
+    code = "import os, time; open('started', 'w')\nwhile not os.path.exists('stop'): time.sleep(.01)"
+    with subprocess.Popen([binary, "run", "-q", "-o", "out/x.bin", python, "-c", code], cwd=tmp_path,
+                          stderr=subprocess.PIPE, text=True) as process:
+        wait_until((tmp_path / "started").exists, "the program starts")
+        interfere(collector_of(process.pid))
+        (tmp_path / "stop").touch()
+        said = process.stderr.read()
+        assert process.wait(30) == 0
+    return said
+
+
+def test_a_collector_that_is_asked_to_end_says_so(binary, python, tmp_path):
+    (tmp_path / "out").mkdir()
+
+    def ask(collector):
+        os.kill(collector, signal.SIGTERM)
+        wait_until(lambda: not os.path.exists(f"/proc/{collector}/exe"), "the collector ends")
+
+    said = end_while_running(binary, python, tmp_path, ask)
+    assert said.count("\n") == 1 and "out/x.bin: ends early" in said and "SIGTERM" in said
+    stats = subprocess.run([binary, "stats", "--json", "out/x.bin"], cwd=tmp_path, check=True,
+                           stdout=subprocess.PIPE)
+    assert json.loads(stats.stdout)["capture"]["state"] == "clean"
+
+
+@pytest.mark.parametrize("take_away", [
+    lambda folder: (folder / "x.bin").unlink(),
+    lambda folder: (folder / "x.bin").rename(folder / "y.bin"),
+    shutil.rmtree,
+], ids=["removed", "renamed", "folder removed"])
+def test_a_capture_that_is_taken_away_is_told(binary, python, tmp_path, take_away):
+    (tmp_path / "out").mkdir()
+    said = end_while_running(binary, python, tmp_path, lambda _: take_away(tmp_path / "out"))
+    assert said.count("\n") == 1 and "out/x.bin: was removed or renamed" in said
+
+
 def test_the_collector_is_out_of_the_way(binary, python, tmp_path):
     code = "import time; open('started', 'w'); time.sleep(60)"
     with subprocess.Popen([binary, "run", "-q", "-o", "out.bin", python, "-c", code],
