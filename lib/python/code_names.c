@@ -43,6 +43,7 @@ static struct bucket *_Atomic levels[LEVEL_COUNT];
 static _Atomic uint32_t last_id;
 static _Atomic uint32_t generation;
 static _Atomic uint64_t lost;
+static _Atomic uint64_t memory_bytes;
 
 static void (*_Atomic original_dealloc)(void *code);
 
@@ -91,6 +92,7 @@ static struct bucket *open_level(unsigned level)
         sys_unmap(buckets, bytes);
         return seen;
     }
+    atomic_fetch_add_explicit(&memory_bytes, bytes, memory_order_relaxed);
     return buckets;
 }
 
@@ -262,4 +264,9 @@ uint32_t code_names_generation(void)
 uint64_t code_names_lost(void)
 {
     return atomic_load_explicit(&lost, memory_order_relaxed);
+}
+
+uint64_t code_names_memory_bytes(void)
+{
+    return atomic_load_explicit(&memory_bytes, memory_order_relaxed);
 }

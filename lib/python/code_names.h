@@ -50,4 +50,7 @@ uint32_t code_names_generation(void);
 /* Names that could not be announced or remembered so far. Context: any thread. */
 uint64_t code_names_lost(void);
 
+/* Memory mapped for the tables of names. Context: any thread. */
+uint64_t code_names_memory_bytes(void);
+
 #endif

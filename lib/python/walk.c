@@ -34,6 +34,7 @@ static walk_function *_Atomic current_walker;
 /* Tallies: relaxed. */
 static _Atomic uint64_t walks_failed;
 static _Atomic uint64_t interpreters_refused;
+static _Atomic uint64_t memory_bytes;
 
 /*
  * Make room for a chain of this depth, but for no more than CHAIN_MAX_DEPTH. Both arrays lie in one
@@ -60,6 +61,7 @@ static __attribute__((noinline)) void grow(struct python_walk *walk, uint32_t de
         atomic_fetch_add_explicit(&walks_failed, 1, memory_order_relaxed);
         return;
     }
+    atomic_fetch_add_explicit(&memory_bytes, bytes - old_bytes, memory_order_relaxed);
     capacity = (uint32_t)(bytes / FRAME_BYTES);
     if (walk->depth != 0)
         memcpy(frames, old, walk->depth * sizeof(*frames));
@@ -255,4 +257,9 @@ uint64_t python_names_lost(void)
 uint64_t python_interpreters_refused(void)
 {
     return atomic_load_explicit(&interpreters_refused, memory_order_relaxed);
+}
+
+uint64_t python_memory_bytes(void)
+{
+    return atomic_load_explicit(&memory_bytes, memory_order_relaxed) + code_names_memory_bytes();
 }

@@ -92,4 +92,7 @@ uint64_t python_walks_failed(void);
 uint64_t python_names_lost(void);
 uint64_t python_interpreters_refused(void);
 
+/* Memory mapped for chains and names. Context: any thread. */
+uint64_t python_memory_bytes(void);
+
 #endif

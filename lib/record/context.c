@@ -60,6 +60,8 @@ static struct context *ring_take(uint32_t ring_index)
     ring->start = atomic_load_explicit(&ring->cursor, memory_order_relaxed);
     atomic_store_explicit(&ring->lost, 0, memory_order_relaxed);
     atomic_store_explicit(&ring->repaired, 0, memory_order_relaxed);
+    if (process.contexts[ring_index].lap == 0)
+        atomic_fetch_add_explicit(&process.image->contexts_touched, 1, memory_order_relaxed);
     context_reset(&process.contexts[ring_index], ring_index);
     /* Release: who sees it owned sees whose it is. */
     atomic_store_explicit(&ring->state, RING_OWNED, memory_order_release);
@@ -97,6 +99,7 @@ static bool begin(struct context *context, uintptr_t frame)
     if (!segment_begin(context, SYNC_CLAIM, frame) || !ring_write_clock(context))
         return false;
     context->epoch = atomic_load_explicit(process.epoch, memory_order_relaxed);
+    process_tell_totals();
     return true;
 }
 
@@ -126,17 +129,6 @@ static struct context *claim(uintptr_t frame)
     return context_own->epoch != 0 ? context_own : NULL;
 }
 
-/* What the walkers count, for all to see. Relaxed: each is a total, written whole. */
-static void tell_totals(void)
-{
-    atomic_store_explicit(&process.slot->counters[COUNTER_WALKS_FAILED], python_walks_failed(),
-                          memory_order_relaxed);
-    atomic_store_explicit(&process.slot->counters[COUNTER_NAMES_LOST], python_names_lost(),
-                          memory_order_relaxed);
-    atomic_store_explicit(&process.slot->counters[COUNTER_PYTHON_REFUSED],
-                          python_interpreters_refused(), memory_order_relaxed);
-}
-
 /*
  * Something has changed since the thread looked last, if only the time.
  * Returns false when there was no room to say so.
@@ -149,7 +141,7 @@ static bool refresh(struct context *context, uint32_t epoch, uintptr_t frame)
 
     context->epoch = epoch;
     has_begun = segment_begin(context, SYNC_EPOCH, frame);
-    tell_totals();
+    process_tell_totals();
     process_count(COUNTER_SLOW_NS, sys_now_ns() - began_ns - (context->wait_ns - waited_ns));
     return has_begun;
 }

@@ -49,6 +49,8 @@ static void slot_fill(struct pool_process *slot, enum pool_process_how how)
     slot->flags = process.flags;
     slot->first_segment = atomic_load_explicit(&process_order.next_segment, memory_order_relaxed);
     slot->started_ns = sys_now_ns();
+    process.walks_failed_before = python_walks_failed();
+    process.names_lost_before = python_names_lost();
     if (atomic_load_explicit(&slot->epoch, memory_order_relaxed) == 0)
         atomic_store_explicit(&slot->epoch, 1, memory_order_relaxed);
     atomic_store_explicit(&slot->number, number, memory_order_relaxed);
@@ -219,6 +221,29 @@ void process_next_epoch(void)
                                                   epoch + 1 == 0 ? 1 : epoch + 1,
                                                   memory_order_relaxed, memory_order_relaxed))
         ;
+}
+
+/* At most what we have touched: of the tables, all. */
+static uint64_t memory_bytes(void)
+{
+    uint64_t contexts =
+        atomic_load_explicit(&process.image->contexts_touched, memory_order_relaxed);
+
+    return sizeof(process) + sizeof(process_order) + IMAGE_BYTES +
+           contexts * sizeof(struct context) + python_memory_bytes();
+}
+
+static void tell(enum pool_counter counter, uint64_t total)
+{
+    atomic_store_explicit(&process.slot->counters[counter], total, memory_order_relaxed);
+}
+
+void process_tell_totals(void)
+{
+    tell(COUNTER_WALKS_FAILED, python_walks_failed() - process.walks_failed_before);
+    tell(COUNTER_NAMES_LOST, python_names_lost() - process.names_lost_before);
+    tell(COUNTER_PYTHON_REFUSED, python_interpreters_refused());
+    tell(COUNTER_MEMORY_BYTES, memory_bytes());
 }
 
 void process_count(enum pool_counter counter, uint64_t amount)

@@ -44,7 +44,9 @@ struct process {
     _Atomic uint32_t parent_number; /* for the child that is forked next: our own number */
     _Atomic bool is_off;            /* for good: nobody drains, or the session is over */
     uint8_t flags;                  /* enum pool_process_flag, for our slots */
-    uintptr_t loader_start;         /* the dynamic loader, likewise */
+    uint64_t walks_failed_before;   /* of the process that forked us */
+    uint64_t names_lost_before;
+    uintptr_t loader_start; /* the dynamic loader, likewise */
     uintptr_t loader_end;
     uintptr_t provider_start; /* the object whose malloc we call, as far as it is mapped */
     uintptr_t provider_end;
@@ -56,6 +58,7 @@ struct process_image {
     _Atomic uint32_t number;
     _Atomic uint32_t pid;
     _Atomic uint32_t rings_claimed;
+    _Atomic uint32_t contexts_touched; /* that cost memory */
     _Atomic bool has_announced_python;
 };
 
@@ -131,6 +134,12 @@ bool process_is_recording(void);
 
 /* Add 1 to the epoch, so that every thread begins a segment. Context: any thread. */
 void process_next_epoch(void);
+
+/*
+ * Write into our counters what others count: the walkers' failures, our memory.
+ * Context: hot path (slow paths only).
+ */
+void process_tell_totals(void);
 
 /* Add to one of our counters. Context: hot path (slow paths only). */
 void process_count(enum pool_counter counter, uint64_t amount);

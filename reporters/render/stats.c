@@ -28,7 +28,8 @@ struct stats_overhead stats_overhead_of(const struct capture *capture)
         const uint64_t *counters = capture->processes[i].counters;
 
         overhead.target_ns += counters[COUNTER_SLOW_NS] + counters[COUNTER_WAIT_NS];
-        overhead.target_rss_bytes += counters[COUNTER_MEMORY_BYTES];
+        if (overhead.target_rss_bytes < counters[COUNTER_MEMORY_BYTES])
+            overhead.target_rss_bytes = counters[COUNTER_MEMORY_BYTES];
     }
     if (events > 0)
         overhead.bytes_per_event_hundredths =

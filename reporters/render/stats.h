@@ -12,7 +12,7 @@
 struct stats_overhead {
     uint64_t target_ns;        /* slow paths and waits in the program; the fast path is not timed */
     uint64_t collector_ns;     /* CPU */
-    uint64_t target_rss_bytes; /* private memory of the tracker in the program; 0: not said */
+    uint64_t target_rss_bytes; /* private memory of the tracker, most in one process; 0: not said */
     uint64_t capture_bytes;
     uint64_t bytes_per_event_hundredths;
 };

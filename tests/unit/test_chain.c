@@ -71,6 +71,11 @@ uint64_t python_walks_failed(void)
     return 0;
 }
 
+uint64_t python_memory_bytes(void)
+{
+    return 0;
+}
+
 uint64_t python_names_lost(void)
 {
     return 0;

@@ -230,6 +230,28 @@ TEST(a_hole_does_not_stop_a_ring_for_good)
         CHECK_EQUAL(pool.streams[0].slots[hole + i].w0, slot_head(OP_NOP));
 }
 
+static void *allocate_once(void *unused)
+{
+    (void)unused;
+    allocate(1);
+    return NULL;
+}
+
+TEST(a_process_tells_its_memory_and_each_thread_adds_its_context)
+{
+    uint64_t with_one, with_two;
+    pthread_t thread;
+
+    begin(4);
+    allocate(1);
+    with_one = pool.table[0].counters[COUNTER_MEMORY_BYTES];
+    CHECK(with_one > sizeof(process_order) && with_one < 1 << 20);
+    CHECK(pthread_create(&thread, NULL, allocate_once, NULL) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+    with_two = pool.table[0].counters[COUNTER_MEMORY_BYTES];
+    CHECK_EQUAL(with_two - with_one, sizeof(struct context));
+}
+
 TEST(a_paused_session_records_nothing_and_loses_nothing)
 {
     begin(1);
