@@ -23,7 +23,8 @@ def unpacked(data):
         part, offset = fmt.read_section(data, offset)
         if part.kind == fmt.DIRECTORY:
             break
-        out += fmt.section(part.kind, part.payload, records=part.records, pack=False,
+        payload = fmt.split_planes(part.payload) if part.coder == 2 else part.payload
+        out += fmt.section(part.kind, payload, records=part.records, pack=False,
                            stream=part.stream, process=part.process, segment=part.segment,
                            coder=part.coder)
     return bytes(out)
@@ -32,7 +33,7 @@ def unpacked(data):
 def main():
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    made = {name: make() for name, make in captures.CAPTURES.items() if name != "script"}
+    made = {name: make() for name, make in captures.CAPTURES.items() if name not in ("script", "planes")}
     made.update({f"storm{seed}": captures.storm(seed, steps=80, bound_steps=seed * 7) for seed in range(8)})
     for name, data in made.items():
         for choice in CHOICES:

@@ -44,9 +44,9 @@ def empty():
     return trace.finish()
 
 
-def script():
+def script(coder=1):
     """One Python program: a peak in the middle, leaks, temporary blocks, ten threads of work."""
-    trace = Trace(section_records=400)
+    trace = Trace(fmt.CaptureWriter(coder=coder), 400)
     trace.session("app.py", "--fast")
     stack = script_stack(trace)
     process = trace.process(4711, arguments=["python3", "app.py", "--fast"],
@@ -84,6 +84,11 @@ def script():
     main.life(3, 0)
     process.end(counter_1=10_000)
     return trace.finish()
+
+
+def planes():
+    """The same program with its events in coder 2."""
+    return script(coder=2)
 
 
 def ranges():
@@ -330,7 +335,7 @@ def storm_step(chance, thread, of, live):
         chance.choice([lambda: thread.fail(size, of[MALLOC][0]), lambda: thread.lost(2)])()
 
 
-CAPTURES = {make.__name__: make for make in (empty, script, ranges, family, strange, vector, cut)}
+CAPTURES = {make.__name__: make for make in (empty, script, planes, ranges, family, strange, vector, cut)}
 
 
 def main():
