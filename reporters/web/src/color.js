@@ -27,7 +27,7 @@ export function hashText(text, seed = 0x811c9dc5) {
  * @param {number} rank of the package, 0 the largest
  * @param {number} shift -1 to 1: of the lightness
  */
-function originColor(isDark, origin, rank, shift) {
+export function originColor(isDark, origin, rank, shift) {
     const hue = {
         [ORIGIN_OWN]: 38,
         [ORIGIN_PACKAGE]: PACKAGE_HUES[rank % PACKAGE_HUES.length],
@@ -41,8 +41,8 @@ function originColor(isDark, origin, rank, shift) {
         [ORIGIN_RUNTIME]: [12, 88, 1.5],
     }[origin];
     const dark = {
-        [ORIGIN_OWN]: [58, 31, 3],
-        [ORIGIN_PACKAGE]: [26, 30, 2.5],
+        [ORIGIN_OWN]: [56, 26, 2.5],
+        [ORIGIN_PACKAGE]: [26, 28, 2.5],
         [ORIGIN_LIBRARY]: [32, 30, 2.5],
         [ORIGIN_RUNTIME]: [10, 27, 1.5],
     }[origin];
@@ -68,12 +68,13 @@ export class Palette {
             isDark ? dark : light;
         this.panel = pick('#ffffff', '#181b20');
         this.ink = pick('#14171c', '#eef1f5');
-        this.mutedInk = pick('#4a515c', '#b9c1cc');
+        this.mutedInk = pick('#3c434d', '#cdd4de');
         this.muted = pick('#5b6370', '#9aa3b0');
         this.grid = pick('#e8eaee', '#2a2f37');
         this.accent = pick('#1d5fc4', '#7fb0ff');
         this.hot = pick('#b3261e', '#ff8a80');
-        this.hit = pick('#f7b500', '#b97a00');
+        this.hit = pick('#f7b500', '#dfa10f');
+        this.hitInk = '#14171c';
         this.faded = pick('#eceef1', '#23272e');
         this.fadedInk = pick('#5b6370', '#9aa3b0');
         this.more = pick('#d4d8de', '#383e48');

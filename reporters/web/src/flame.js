@@ -192,17 +192,18 @@ export class Flame {
     drawLabel({ node, x, y, width }) {
         const { context: pen, labels, palette, handlers } = this;
         const frame = this.tree.frame[node];
-        const isFaded = this.matches && !(frame >= 0 && this.matches[frame]);
+        const isHit = this.matches && frame >= 0 && this.matches[frame];
+        const searched = isHit ? palette.hitInk : palette.fadedInk;
         const room = width - 2 * PADDING;
         const text = labels.cut(handlers.labelOf(node), room);
         if (text === '') return;
         const middle = y + ROW_PIXELS / 2;
-        pen.fillStyle = isFaded ? palette.fadedInk : palette.ink;
+        pen.fillStyle = this.matches ? searched : palette.ink;
         pen.fillText(text, x + PADDING, middle);
         const size = handlers.sizeOf(node);
         let after = labels.measure(text) + GAP;
         if (room - after < labels.measure(size)) return;
-        pen.fillStyle = isFaded ? palette.fadedInk : palette.mutedInk;
+        pen.fillStyle = this.matches ? searched : palette.mutedInk;
         pen.fillText(size, x + PADDING + after, middle);
         after += labels.measure(size) + GAP;
         const aside = handlers.asideOf(node);
@@ -344,7 +345,7 @@ class Rest {
         this.pen.fillRect(x, y, Math.max(MIN_PIXELS, end - x - 1), ROW_PIXELS - 1);
         const text = this.labels.cut(`${count} more`, end - x - 2 * PADDING);
         if (text === '' || text.endsWith('…')) return;
-        this.pen.fillStyle = this.palette.muted;
+        this.pen.fillStyle = this.palette.mutedInk;
         this.pen.fillText(text, x + PADDING, y + ROW_PIXELS / 2);
     }
 
