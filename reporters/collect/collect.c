@@ -33,6 +33,7 @@
 enum {
     UNDER_WAY_MS = 5,          /* while a process is looked for or about to end */
     POLL_MS = 1000,            /* nothing is due; each wake has a descriptor of its own */
+    NEWCOMER_LOOKS = 100,      /* under way; what stands in a slot then is nothing a target writes */
     OTHER_POLLS = 4,           /* starter, signals, our eventfd, a silent child */
     LAST_EVENTS_NS = 20000000, /* for records that are being written when recording is turned off */
 };
@@ -50,6 +51,7 @@ struct collect {
     int signal_fd;
     const char *reason;   /* why it ends early; NULL: it does not */
     struct error failure; /* of the first write that failed */
+    unsigned newcomer_looks;
     bool has_failed, has_said_running, has_pool;
 };
 
@@ -200,6 +202,27 @@ static void look_for_trouble(struct collect *collect)
     turn_off(collect, collect->failure.text);
 }
 
+/* Has a child taken a slot that the drain has not looked at yet? It may have ended since. */
+static bool has_newcomer(struct collect *collect)
+{
+    struct session *session = &collect->session;
+
+    for (uint32_t i = 0; i < POOL_PROCESS_COUNT; i++) {
+        uint32_t state =
+            atomic_load_explicit(&session->pool.processes[i].state, memory_order_acquire);
+
+        if ((state != PROCESS_LIVE && state != PROCESS_DETACHED) ||
+            process_phase(&session->processes[i]) != PHASE_FREE)
+            continue;
+        if (++collect->newcomer_looks > NEWCOMER_LOOKS)
+            return false;
+        pool_ring_doorbell(&session->pool);
+        return true;
+    }
+    collect->newcomer_looks = 0;
+    return false;
+}
+
 /*
  * Is it over? The program has ended, and so has every process that came of it; those that have
  * forked may have left children that have recorded nothing yet.
@@ -210,15 +233,14 @@ static bool is_over(struct collect *collect)
     uint64_t forks = atomic_load_explicit(&session->forks, memory_order_relaxed);
     uint64_t children = atomic_load_explicit(&session->fork_children, memory_order_relaxed);
 
-    if (!collect->starter.has_ended)
+    if (!collect->starter.has_ended || processes_left(session) > 0)
         return false;
-    if (processes_left(session) > 0)
+    if (forks > children &&
+        (process_watch_is_alive(&collect->silent) ||
+         process_watch_begin(&collect->silent, processes_find_silent(session))))
         return false;
-    if (forks <= children)
-        return true;
-    if (process_watch_is_alive(&collect->silent))
-        return false;
-    return !process_watch_begin(&collect->silent, processes_find_silent(session));
+    /* Last: who was silent, and is not there any more, may have taken a slot before it ended. */
+    return !has_newcomer(collect);
 }
 
 static void say_running(struct collect *collect)
@@ -246,6 +268,7 @@ static void serve(struct collect *collect)
         if (is_over(collect))
             return;
         say_running(collect);
+        is_under_way |= collect->newcomer_looks > 0 && collect->newcomer_looks <= NEWCOMER_LOOKS;
         wait_for_work(collect, is_under_way ? UNDER_WAY_MS : POLL_MS);
     }
 }
