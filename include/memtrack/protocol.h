@@ -405,8 +405,13 @@ struct handshake_answer {
     uint64_t pool_bytes;
 };
 
-/* MEMTRACK_SESSION=<uuid, 32 hex digits>:<token, 32 hex digits>:<capture path> */
-#define SESSION_VARIABLE "MEMTRACK_SESSION"
+/*
+ * MEMTRACK_SESSION=<uuid, 32 hex digits>:<token, 32 hex digits>:<capture path>
+ * A program that may have set a system call filter puts the mark in front for those it executes:
+ * when there is a filter, they must not ask for the session.
+ */
+#define SESSION_VARIABLE    "MEMTRACK_SESSION"
+#define SESSION_FILTER_MARK "?"
 
 _Static_assert(sizeof(struct pool_header) <= POOL_HEADER_BYTES, "pool header");
 _Static_assert(sizeof(struct pool_process) == POOL_PROCESS_BYTES, "process slot");

@@ -1,5 +1,5 @@
 /*
- * Looking at an environment, and copying it without what is ours.
+ * Looking at an environment, and copying it without what is ours, or with a mark on it.
  *
  * Runs in the program's threads and in children of vfork. The program's own environment is never
  * changed. A copy that does not fit on the stack is mapped; when the exec that it is for succeeds
@@ -82,15 +82,29 @@ static bool copy_preload(char *to, const char *from)
     return end > to + strlen(preload_variable);
 }
 
-/* How much room a copy takes. */
+/* Copy our own variable with the mark behind its name. Returns what comes behind the copy. */
+static char *copy_marked(char *to, const char *from)
+{
+    size_t name_bytes = strlen(session_variable), mark_bytes = strlen(SESSION_FILTER_MARK);
+
+    memcpy(to, from, name_bytes);
+    from += name_bytes;
+    memcpy(to + name_bytes, SESSION_FILTER_MARK, mark_bytes);
+    if (begins_with(from, SESSION_FILTER_MARK))
+        from += mark_bytes;
+    memcpy(to + name_bytes + mark_bytes, from, strlen(from) + 1);
+    return to + name_bytes + mark_bytes + strlen(from) + 1;
+}
+
+/* How much room a copy takes, at most. */
 static void measure(char *const *vector, size_t *ret_count, size_t *ret_text_bytes)
 {
     *ret_count = 1;
     *ret_text_bytes = 0;
     for (; *vector != NULL; vector++) {
         (*ret_count)++;
-        if (begins_with(*vector, preload_variable))
-            *ret_text_bytes += strlen(*vector) + 1;
+        if (begins_with(*vector, preload_variable) || begins_with(*vector, session_variable))
+            *ret_text_bytes += strlen(*vector) + 1 + strlen(SESSION_FILTER_MARK);
     }
 }
 
@@ -101,7 +115,7 @@ static bool make_room(struct environment *copy, size_t count, size_t text_bytes,
     long address;
 
     *ret_entries = copy->entries;
-    *ret_text = copy->preload;
+    *ret_text = copy->text;
     if (count <= ENVIRONMENT_MAX_COUNT && text_bytes <= ENVIRONMENT_MAX_TEXT_BYTES)
         return true;
     copy->mapped_bytes = count * sizeof(char *) + text_bytes;
@@ -115,19 +129,8 @@ static bool make_room(struct environment *copy, size_t count, size_t text_bytes,
     return true;
 }
 
-void environment_copy(struct environment *copy, char *const *vector)
+static void copy_without_session(char *const *vector, char **entries, char *text)
 {
-    size_t count, text_bytes;
-    char **entries, *text;
-
-    copy->vector = vector;
-    copy->mapped = NULL;
-    if (process.header == NULL || process_is_followed() || vector == NULL)
-        return;
-    measure(vector, &count, &text_bytes);
-    if (!make_room(copy, count, text_bytes, &entries, &text))
-        return; /* the child asks for the session, and the collector says no */
-    copy->vector = entries;
     for (; *vector != NULL; vector++) {
         if (begins_with(*vector, session_variable))
             continue;
@@ -139,6 +142,39 @@ void environment_copy(struct environment *copy, char *const *vector)
         }
     }
     *entries = NULL;
+}
+
+static void copy_with_mark(char *const *vector, char **entries, char *text)
+{
+    for (; *vector != NULL; vector++) {
+        if (begins_with(*vector, session_variable)) {
+            *entries++ = text;
+            text = copy_marked(text, *vector);
+        } else {
+            *entries++ = *vector;
+        }
+    }
+    *entries = NULL;
+}
+
+void environment_copy(struct environment *copy, char *const *vector)
+{
+    size_t count, text_bytes;
+    char **entries, *text;
+
+    copy->vector = vector;
+    copy->mapped = NULL;
+    if (process.header == NULL || vector == NULL ||
+        (process_is_followed() && !sys_makes_no_calls()))
+        return;
+    measure(vector, &count, &text_bytes);
+    if (!make_room(copy, count, text_bytes, &entries, &text))
+        return; /* the child asks for the session: unmarked, or the collector says no */
+    if (process_is_followed())
+        copy_with_mark(vector, entries, text);
+    else
+        copy_without_session(vector, entries, text);
+    copy->vector = entries;
 }
 
 void environment_finish(struct environment *copy)

@@ -18,15 +18,15 @@ struct environment {
     char **mapped;       /* NULL: on the stack */
     size_t mapped_bytes;
     char *entries[ENVIRONMENT_MAX_COUNT];
-    char preload[ENVIRONMENT_MAX_TEXT_BYTES];
+    char text[ENVIRONMENT_MAX_TEXT_BYTES]; /* of what is not as in the original */
 };
 
 /* Whether a program with this environment will find the session. Context: any thread. */
 bool environment_has_session(char *const *vector);
 
 /*
- * Leave the session and our library out of a copy, when children are not to be followed; else the
- * copy's vector is the original.
+ * Leave the session and our library out of a copy, when children are not to be followed; mark the
+ * session in a copy, when a system call filter is expected; else the copy's vector is the original.
  * vector: NULL at the end, or NULL; must outlive the copy.
  * Context: any thread, also a child of vfork.
  */
