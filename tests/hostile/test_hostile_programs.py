@@ -49,6 +49,21 @@ def test_program_is_unharmed_and_recorded(plain_and_tracked, case, blocks):
     assert capture.stats()["capture"]["state"] == "clean"
 
 
+def test_program_that_a_filter_is_laid_upon_is_unharmed(plain_and_tracked, programs):
+    """It may not even ask for the session."""
+    capture = plain_and_tracked("filter_and_exec", programs("hostile"))
+    capture.assert_sound()
+    assert len(own_blocks(capture)) == COUNT
+
+
+def test_program_that_may_not_gain_privileges_is_recorded(plain_and_tracked, programs):
+    if "Seccomp:\t0" not in pathlib.Path("/proc/self/status").read_text(encoding="utf-8"):
+        pytest.skip("a filter is in force here already")
+    capture = plain_and_tracked("no_privileges_and_exec", programs("hostile"))
+    capture.assert_sound()
+    assert len(own_blocks(capture)) == 2 * COUNT
+
+
 def test_program_that_changes_its_root(plain_and_tracked, tmp_path):
     capture = plain_and_tracked("changes_root", tmp_path)
     capture.assert_sound()

@@ -172,6 +172,46 @@ static void case_filter_threads(const char *unused)
     _exit(CODE_DONE);
 }
 
+static int refuse_sockets(void)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof(filter) / sizeof(filter[0]), filter};
+
+    return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
+}
+
+static void execute(const char *program)
+{
+    char image[] = "hostile", argument[] = "changes_directory";
+    char *arguments[] = {image, argument, NULL};
+
+    execv(program, arguments);
+    cannot();
+}
+
+/* The next image may not make a socket, or is ended. */
+static void case_filter_and_exec(const char *program)
+{
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || refuse_sockets() != 0)
+        cannot();
+    allocate();
+    execute(program);
+}
+
+/* What comes before a filter, but none comes. */
+static void case_no_privileges_and_exec(const char *program)
+{
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+        cannot();
+    allocate();
+    execute(program);
+}
+
 static void case_address_space(const char *unused)
 {
     struct rlimit limit = {256u << 20, 256u << 20};
@@ -246,13 +286,9 @@ static void case_out_of_memory(const char *unused)
 /* Removes what it may find of others in its environment, then starts itself anew. */
 static void case_clears_environment(const char *program)
 {
-    char image[] = "hostile", argument[] = "changes_directory";
-    char *arguments[] = {image, argument, NULL};
-
     clearenv();
     allocate();
-    execv(program, arguments);
-    cannot();
+    execute(program);
 }
 
 static const struct {
@@ -266,6 +302,8 @@ static const struct {
     {"strict", case_strict},
     {"filter", case_filter},
     {"filter_threads", case_filter_threads},
+    {"filter_and_exec", case_filter_and_exec},
+    {"no_privileges_and_exec", case_no_privileges_and_exec},
     {"address_space", case_address_space},
     {"daemon", case_daemon},
     {"small_signal_stack", case_small_signal_stack},
