@@ -31,10 +31,10 @@
 #include <unistd.h>
 
 enum {
-    UNDER_WAY_MS = 5,          /* while a process is looked for or about to end */
-    POLL_MS = 1000,            /* nothing is due; each wake has a descriptor of its own */
-    NEWCOMER_LOOKS = 100,      /* under way; what stands in a slot then is nothing a target writes */
-    OTHER_POLLS = 4,           /* starter, signals, our eventfd, a silent child */
+    UNDER_WAY_MS = 5,     /* while a process is looked for or about to end */
+    POLL_MS = 1000,       /* nothing is due; each wake has a descriptor of its own */
+    NEWCOMER_LOOKS = 100, /* under way; what stands in a slot then is nothing a target writes */
+    OTHER_POLLS = 4,      /* starter, signals, our eventfd, a silent child */
     LAST_EVENTS_NS = 20000000, /* for records that are being written when recording is turned off */
 };
 
@@ -235,9 +235,8 @@ static bool is_over(struct collect *collect)
 
     if (!collect->starter.has_ended || processes_left(session) > 0)
         return false;
-    if (forks > children &&
-        (process_watch_is_alive(&collect->silent) ||
-         process_watch_begin(&collect->silent, processes_find_silent(session))))
+    if (forks > children && (process_watch_is_alive(&collect->silent) ||
+                             process_watch_begin(&collect->silent, processes_find_silent(session))))
         return false;
     /* Last: who was silent, and is not there any more, may have taken a slot before it ended. */
     return !has_newcomer(collect);

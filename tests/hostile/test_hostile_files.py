@@ -1,5 +1,6 @@
 """Files that are no captures, or not whole, or not ours; disks that are full."""
 import contextlib
+import json
 import os
 import pathlib
 import random
@@ -160,19 +161,6 @@ def test_output_that_cannot_be_made(memtrack, any_python, tmp_path, path):
     assert not marker.exists()
 
 
-def test_report_that_cannot_be_written(memtrack, tmp_path, whole):
-    path = tmp_path / "whole.bin"
-    path.write_bytes(whole)
-    for report in REPORTS:
-        with open("/dev/full", "wb") as full:
-            ended = subprocess.run([memtrack.binary, report, str(path)], stdout=full,
-                                   stderr=subprocess.PIPE, text=True, check=False, timeout=60)
-        assert ended.returncode == NOT_WRITTEN, report
-        assert ended.stderr.startswith("memtrack: ")
-    ended = memtrack.report("flamegraph", path, "-o", "/nonexistent/page.html")
-    assert ended.returncode == NOT_WRITTEN
-
-
 @contextlib.contextmanager
 def small_disk(count_bytes):
     """A tmpfs of so many bytes, where that is allowed."""
@@ -185,6 +173,40 @@ def small_disk(count_bytes):
             yield pathlib.Path(name)
         finally:
             subprocess.run(["umount", "-l", name], check=True)
+
+
+def test_output_in_a_folder_that_is_not_ours(memtrack):
+    with tempfile.TemporaryDirectory() as name:
+        os.chmod(name, 0o555)
+        output = pathlib.Path(name) / "out.bin"
+        ended = memtrack.run("true", output=output, expect=NOT_WRITTEN, preexec_fn=give_up_root)
+        assert ended.stderr.startswith(f"memtrack: {output}: "), ended.stderr
+
+
+def test_output_on_a_disk_that_is_read_only(memtrack, whole):
+    with small_disk(1 << 20) as folder:
+        (folder / "whole.bin").write_bytes(whole)
+        subprocess.run(["mount", "-o", "remount,ro", folder], check=True)
+        output = folder / "out.bin"
+        ended = memtrack.run("true", output=output, expect=NOT_WRITTEN)
+        assert ended.stderr.startswith(f"memtrack: {output}: "), ended.stderr
+        # What lies there can be read all the same, if not reported into the same place.
+        assert memtrack.report("stats", folder / "whole.bin").returncode == 0
+        page = memtrack.report("flamegraph", folder / "whole.bin", "-o", folder / "page.html")
+        assert page.returncode == NOT_WRITTEN and str(folder) in page.stderr
+
+
+def test_report_that_cannot_be_written(memtrack, tmp_path, whole):
+    path = tmp_path / "whole.bin"
+    path.write_bytes(whole)
+    for report in REPORTS:
+        with open("/dev/full", "wb") as full:
+            ended = subprocess.run([memtrack.binary, report, str(path)], stdout=full,
+                                   stderr=subprocess.PIPE, text=True, check=False, timeout=60)
+        assert ended.returncode == NOT_WRITTEN, report
+        assert ended.stderr.startswith("memtrack: ")
+    ended = memtrack.report("flamegraph", path, "-o", "/nonexistent/page.html")
+    assert ended.returncode == NOT_WRITTEN
 
 
 def assert_program_is_unharmed(memtrack, programs, output, **popen):
@@ -221,6 +243,26 @@ def test_75_disk_that_has_no_room_at_all(memtrack, programs):
         (folder / "filler").write_bytes(bytes(4096))
         ended = assert_program_is_unharmed(memtrack, programs, folder / "full.bin")
         assert_ends_at_what_fitted(ended, folder / "full.bin")
+
+
+def test_75_disk_that_is_full_at_any_page(memtrack, programs):
+    """From the first section to the last: where the room ends, the capture does."""
+    states = []
+    for pages in range(1, 30):
+        with small_disk(pages * os.sysconf("SC_PAGE_SIZE")) as folder:
+            ended = memtrack.run(programs("stress_events"), "random", 1, 3000,
+                                 output=folder / "full.bin", check=False)
+            if ended.returncode == NOT_WRITTEN:
+                states.append("refused")
+                continue
+            assert (ended.returncode, ended.words()["allocations"]) == (0, [3000])
+            info = memtrack.report("stats", folder / "full.bin", "--json")
+            state = json.loads(info.stdout)["capture"]["state"]
+            assert (state == "clean") == (info.returncode == 0) == (ended.stderr == ""), ended
+            states.append(state)
+            if state == "clean":
+                break
+    assert states[-1] == "clean" and "truncated" in states, states
 
 
 def limit_file_size(soft_bytes, hard_bytes):
