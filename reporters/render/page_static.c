@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "print/units.h"
+#include "report/labels.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -26,35 +27,75 @@ enum {
 /* By node of the tree, of the view that is shown. */
 struct layout {
     const struct page *page;
+    struct memory_pool pool; /* of places */
+    uint32_t *shown;         /* the node itself, or the one above that stands for it */
+    uint32_t *depth;
     uint64_t *total_bytes;
     uint64_t *own_bytes;
     uint64_t *own_allocations;
     uint64_t *left_bytes; /* where the box begins: bytes to the left of it */
 };
 
+static struct frame frame_of(const struct page *page, uint32_t node)
+{
+    if (node == 0)
+        return (struct frame){.function = "all", .file = ""};
+    return page_frame_get(page->input->frames, page->tree, page->tree->nodes[node].frame);
+}
+
+/* Find which nodes are shown: the runtime's frames only when that was asked for. */
+static void choose_nodes(struct layout *layout)
+{
+    const struct page *page = layout->page;
+
+    for (uint32_t i = 1; i < page->tree->node_count; i++) {
+        uint32_t above = layout->shown[page->tree->nodes[i].parent];
+        bool is_shown = page->input->options->shows_runtime || !frame_of(page, i).is_runtime;
+
+        layout->shown[i] = is_shown ? i : above;
+        layout->depth[i] = layout->depth[above] + is_shown;
+    }
+}
+
+static void count_costs(struct layout *layout)
+{
+    const struct page_tree *tree = layout->page->tree;
+    enum profile_view view = layout->page->input->options->view;
+
+    for (uint32_t i = 0; i < tree->row_count; i++) {
+        uint32_t node = layout->shown[tree->rows[i].node];
+
+        layout->own_bytes[node] += tree->rows[i].costs[view].bytes;
+        layout->own_allocations[node] += tree->rows[i].costs[view].allocations;
+    }
+    for (uint32_t i = tree->node_count; i-- > 0;) {
+        if (layout->shown[i] != i)
+            continue;
+        layout->total_bytes[i] += layout->own_bytes[i];
+        if (i > 0)
+            layout->total_bytes[layout->shown[tree->nodes[i].parent]] += layout->total_bytes[i];
+    }
+}
+
 static void layout_init(struct layout *layout, const struct page *page)
 {
     const struct page_tree *tree = page->tree;
-    enum profile_view view = page->input->options->view;
     uint64_t *used_bytes = memory_allocate(tree->node_count, sizeof(uint64_t));
 
     *layout = (struct layout){.page = page};
+    layout->shown = memory_allocate(tree->node_count, sizeof(uint32_t));
+    layout->depth = memory_allocate(tree->node_count, sizeof(uint32_t));
     layout->total_bytes = memory_allocate(tree->node_count, sizeof(uint64_t));
     layout->own_bytes = memory_allocate(tree->node_count, sizeof(uint64_t));
     layout->own_allocations = memory_allocate(tree->node_count, sizeof(uint64_t));
     layout->left_bytes = memory_allocate(tree->node_count, sizeof(uint64_t));
-    for (uint32_t i = 0; i < tree->row_count; i++) {
-        layout->own_bytes[tree->rows[i].node] += tree->rows[i].costs[view].bytes;
-        layout->own_allocations[tree->rows[i].node] += tree->rows[i].costs[view].allocations;
-    }
-    for (uint32_t i = tree->node_count; i-- > 0;) {
-        layout->total_bytes[i] += layout->own_bytes[i];
-        if (i > 0)
-            layout->total_bytes[tree->nodes[i].parent] += layout->total_bytes[i];
-    }
+    choose_nodes(layout);
+    count_costs(layout);
     for (uint32_t i = 1; i < tree->node_count; i++) {
-        uint32_t parent = tree->nodes[i].parent;
+        uint32_t parent = layout->shown[tree->nodes[i].parent];
 
+        if (layout->shown[i] != i)
+            continue;
         layout->left_bytes[i] = layout->left_bytes[parent] + used_bytes[parent];
         used_bytes[parent] += layout->total_bytes[i];
     }
@@ -63,10 +104,13 @@ static void layout_init(struct layout *layout, const struct page *page)
 
 static void layout_finish(struct layout *layout)
 {
+    memory_pool_finish(&layout->pool);
     free(layout->left_bytes);
     free(layout->own_allocations);
     free(layout->own_bytes);
     free(layout->total_bytes);
+    free(layout->depth);
+    free(layout->shown);
 }
 
 static double pixels(const struct layout *layout, uint64_t bytes)
@@ -76,17 +120,24 @@ static double pixels(const struct layout *layout, uint64_t bytes)
 
 static bool is_drawn(const struct layout *layout, uint32_t node, double min_pixels)
 {
-    return layout->page->tree->nodes[node].depth <= MAX_DEPTH &&
+    return layout->shown[node] == node && layout->depth[node] <= MAX_DEPTH &&
            pixels(layout, layout->total_bytes[node]) >= min_pixels;
 }
 
-static struct frame frame_of(const struct page *page, uint32_t node)
+/* The function, or of a module's own code the file: modules have all one name. */
+static const char *title_of(const struct frame *frame)
 {
-    uint32_t frame = page->tree->nodes[node].frame;
+    const char *folder = frame->file, *name = frame->file;
 
-    if (node == 0)
-        return (struct frame){.function = "all", .file = ""};
-    return page_frame_get(page->input->frames, page->tree, frame);
+    if (strcmp(frame->function, "<module>") != 0 || frame->file[0] == '\0')
+        return frame->function;
+    for (const char *p = frame->file; *p != '\0'; p++) {
+        if (*p == '/') {
+            folder = name;
+            name = p + 1;
+        }
+    }
+    return folder; /* and what follows: "numpy/__init__.py" */
 }
 
 /* Write as much of a text as fits, by characters, never through one. */
@@ -119,34 +170,38 @@ static const char *fill_of(const struct frame *frame)
     return frame->file[0] == '\0' ? "#dfe3ea" : fills[hash % 8];
 }
 
-static void write_box(FILE *out, const struct layout *layout, uint32_t node)
+static void write_place(FILE *out, struct layout *layout, const struct frame *frame)
 {
-    const struct page_node *place = &layout->page->tree->nodes[node];
+    page_write_text(out,
+                    label_place(&layout->pool, layout->page->input->capture, frame, frame->line));
+}
+
+static void write_box(FILE *out, struct layout *layout, uint32_t node)
+{
     struct frame frame = frame_of(layout->page, node);
     double x = pixels(layout, layout->left_bytes[node]);
     double width = pixels(layout, layout->total_bytes[node]);
-    double y = (double)place->depth * ROW_PIXELS;
+    double y = (double)layout->depth[node] * ROW_PIXELS;
     size_t max_characters = width > 8 ? (size_t)((width - 8) / CHARACTER_PIXELS) : 0;
 
     fputs("<g><title>", out);
     page_write_text(out, frame.function);
     if (frame.file[0] != '\0') {
         fputs(" ", out);
-        page_write_text(out, frame.file);
-        fprintf(out, ":%" PRIu32, frame.line);
+        write_place(out, layout, &frame);
     }
     fprintf(out, " %s</title>", units_format_size(layout->total_bytes[node], 0).text);
     fprintf(out, "<rect x=\"%.1f\" y=\"%.0f\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>", x, y,
             width > 2 ? width - 1 : width, ROW_PIXELS - 1, fill_of(&frame));
     if (max_characters >= 3) {
         fprintf(out, "<text x=\"%.1f\" y=\"%.0f\" fill=\"#15181d\">", x + 4, y + 13);
-        write_label(out, frame.function, max_characters);
+        write_label(out, title_of(&frame), max_characters);
         fputs("</text>", out);
     }
     fputs("</g>\n", out);
 }
 
-static void write_picture(FILE *out, const struct layout *layout)
+static void write_picture(FILE *out, struct layout *layout)
 {
     const struct page_tree *tree = layout->page->tree;
     double min_pixels = MIN_BOX_PIXELS;
@@ -158,8 +213,8 @@ static void write_picture(FILE *out, const struct layout *layout)
             if (!is_drawn(layout, i, min_pixels))
                 continue;
             box_count++;
-            if (tree->nodes[i].depth > max_depth)
-                max_depth = tree->nodes[i].depth;
+            if (layout->depth[i] > max_depth)
+                max_depth = layout->depth[i];
         }
         if (box_count <= MAX_BOXES || min_pixels > WIDTH_PIXELS)
             break;
@@ -190,7 +245,7 @@ static int compare_locations(const void *a, const void *b)
     return left->frame < right->frame ? -1 : left->frame > right->frame;
 }
 
-static void write_location(FILE *out, const struct layout *layout, const struct location *location)
+static void write_location(FILE *out, struct layout *layout, const struct location *location)
 {
     const struct page *page = layout->page;
     struct frame frame = page_frame_get(page->input->frames, page->tree, location->frame);
@@ -202,13 +257,11 @@ static void write_location(FILE *out, const struct layout *layout, const struct 
             100 * (double)location->bytes / (double)layout->total_bytes[0], location->allocations);
     page_write_text(out, frame.function);
     fputs("</td><td>", out);
-    page_write_text(out, frame.file);
-    if (frame.line > 0)
-        fprintf(out, ":%" PRIu32, frame.line);
+    write_place(out, layout, &frame);
     fputs("</td></tr>\n", out);
 }
 
-static void write_table(FILE *out, const struct layout *layout)
+static void write_table(FILE *out, struct layout *layout)
 {
     const struct page_tree *tree = layout->page->tree;
     struct location *locations = memory_allocate(tree->frame_count, sizeof(locations[0]));
