@@ -37,11 +37,15 @@ enum {
     CREATE_MODE = 0666, /* umask decides, as for any output */
 };
 
-struct directory_entry {
-    uint64_t offset;
-    uint64_t first_segment;
-    uint32_t stream;
-    uint8_t type;
+/*
+ * The directory so far, a few bytes an entry: type, stream, and how far offset and segment are from
+ * those before. A capture of a day has millions of entries, and its collector is to stay small.
+ */
+struct directory {
+    uint8_t *bytes;
+    size_t size_bytes, capacity_bytes, entry_count;
+    /* Of the last entry, in writing and then in reading; segments: of events, and of all others. */
+    uint64_t last_offset, last_segments[2];
 };
 
 struct capture_writer {
@@ -50,8 +54,7 @@ struct capture_writer {
     struct error error; /* of the first write that failed */
     char *path;
     uint64_t file_bytes;
-    struct directory_entry *entries;
-    size_t entry_count, entry_capacity;
+    struct directory directory;
     char *packed; /* LZ4's output */
     size_t packed_capacity;
     uint8_t *out; /* a section as it goes to the file */
@@ -148,7 +151,7 @@ static void writer_free(struct capture_writer *writer)
 {
     close(writer->fd); /* gives the lock back too */
     free(writer->path);
-    free(writer->entries);
+    free(writer->directory.bytes);
     free(writer->packed);
     free(writer->out);
     free(writer);
@@ -198,15 +201,30 @@ static void reserve(uint8_t **bytes, size_t *capacity, size_t needed)
 
 static void remember_section(struct capture_writer *writer, const struct writer_section *section)
 {
-    if (writer->entry_count == writer->entry_capacity)
-        writer->entries = memory_grow(writer->entries, &writer->entry_capacity,
-                                      writer->entry_count + 1, sizeof(*writer->entries));
-    writer->entries[writer->entry_count++] = (struct directory_entry){
-        .offset = writer->file_bytes,
-        .first_segment = section->first_segment,
-        .stream = section->stream,
-        .type = section->type,
-    };
+    struct directory *directory = &writer->directory;
+    uint64_t *last_segment = &directory->last_segments[section->type == SECTION_EVENTS];
+    uint8_t *at;
+
+    reserve(&directory->bytes, &directory->capacity_bytes,
+            directory->size_bytes + 4 * VARINT_MAX_BYTES);
+    at = directory->bytes + directory->size_bytes;
+    at += varint_encode(section->type, at);
+    at += varint_encode(section->stream, at);
+    at += varint_encode(writer->file_bytes - directory->last_offset, at);
+    at += varint_encode(varint_fold((int64_t)(section->first_segment - *last_segment)), at);
+    directory->size_bytes = (size_t)(at - directory->bytes);
+    directory->entry_count++;
+    directory->last_offset = writer->file_bytes;
+    *last_segment = section->first_segment;
+}
+
+/* Take the next number of what remember_section() has written. */
+static uint64_t take_number(const struct directory *directory, size_t *at)
+{
+    uint64_t value = 0;
+
+    *at += varint_decode(directory->bytes + *at, directory->size_bytes - *at, &value);
+    return value;
 }
 
 /* Lay the section out in writer->out. Returns its size. */
@@ -269,10 +287,10 @@ uint64_t capture_writer_bytes(const struct capture_writer *writer)
     return writer->file_bytes;
 }
 
-/* Write the entries from *next on, as many as one section can hold. */
-static bool write_directory_part(struct capture_writer *writer, size_t *next, size_t end)
+/* Write so many entries, which one section can hold. at: in the bytes of the directory. */
+static bool write_directory_part(struct capture_writer *writer, struct directory *directory,
+                                 size_t *at, size_t count)
 {
-    size_t count = end - *next < DIRECTORY_MAX_ENTRIES ? end - *next : DIRECTORY_MAX_ENTRIES;
     uint8_t *payload = memory_allocate(count + 1, DIRECTORY_ENTRY_BYTES);
     struct writer_section section = {
         .type = SECTION_DIRECTORY,
@@ -283,15 +301,17 @@ static bool write_directory_part(struct capture_writer *writer, size_t *next, si
     bool is_written;
 
     for (size_t i = 0; i < count; i++) {
-        const struct directory_entry *entry = &writer->entries[*next + i];
         uint8_t *bytes = payload + i * DIRECTORY_ENTRY_BYTES;
+        uint64_t *last_segment;
 
-        le_store_u64(entry->offset, bytes);
-        bytes[8] = entry->type;
-        le_store_u32(entry->stream, bytes + 12);
-        le_store_u64(entry->first_segment, bytes + 16);
+        bytes[8] = (uint8_t)take_number(directory, at);
+        last_segment = &directory->last_segments[bytes[8] == SECTION_EVENTS];
+        le_store_u32((uint32_t)take_number(directory, at), bytes + 12);
+        directory->last_offset += take_number(directory, at);
+        *last_segment += (uint64_t)varint_unfold(take_number(directory, at));
+        le_store_u64(directory->last_offset, bytes);
+        le_store_u64(*last_segment, bytes + 16);
     }
-    *next += count;
     is_written = capture_writer_section(writer, &section, NULL);
     free(payload);
     return is_written;
@@ -300,13 +320,22 @@ static bool write_directory_part(struct capture_writer *writer, size_t *next, si
 static bool write_end(struct capture_writer *writer)
 {
     uint64_t directory_offset = writer->file_bytes;
-    size_t next = 0, end = writer->entry_count;
+    struct directory directory = writer->directory; /* its own sections are not in it */
+    size_t at = 0, left = directory.entry_count;
     uint8_t trailer[TRAILER_BYTES];
 
+    writer->directory = (struct directory){NULL};
+    directory.last_offset = directory.last_segments[0] = directory.last_segments[1] = 0;
     do {
-        if (!write_directory_part(writer, &next, end))
+        size_t count = left < DIRECTORY_MAX_ENTRIES ? left : DIRECTORY_MAX_ENTRIES;
+
+        if (!write_directory_part(writer, &directory, &at, count)) {
+            free(directory.bytes);
             return false;
-    } while (next < end);
+        }
+        left -= count;
+    } while (left > 0);
+    free(directory.bytes);
     le_store_u64(directory_offset, trailer);
     le_store_u64(writer->file_bytes + TRAILER_BYTES, trailer + 8);
     memcpy(trailer + 16, TRAILER_MAGIC, 8);
