@@ -2,10 +2,10 @@
  * Ticks. A thread of its own, so that a round of the drain that takes long does not stretch them.
  *
  * A tick ends each millisecond while anything is recorded. A process that has recorded since the
- * last tick finds its epoch changed, and its next event takes the tick that is then in force. When
- * nothing was recorded for a while ticks come more rarely, and are noted only once it turns out that
- * something was recorded in them: of many rings that is known some milliseconds later, so the last
- * few are kept.
+ * last tick finds its epoch changed, and its next event takes the tick that is then in force. While
+ * nothing is recorded ticks grow longer, so the time of the next event is known to a quarter of the
+ * silence before it. Ticks are noted only once it turns out that something was recorded in them: of
+ * many rings that is known some milliseconds later, so the last few are kept.
  */
 #include "collect/clock.h"
 
@@ -25,8 +25,8 @@
 
 enum {
     TICK_NS = TICK_PERIOD_US * 1000,
-    IDLE_TICK_NS = 10000000,
-    IDLE_AFTER_NS = 1000000000,
+    LONGEST_TICK_NS = 20000000,
+    QUIET_SHARE = 4, /* a tick is at most 1 / so much of the silence before it */
     HAND_OVER_NS = 45000000,
     KEPT_TICKS = 64,           /* not noted yet; longer than the drain's poll */
     MAX_NOTED_TICKS = 1 << 12, /* in a record */
@@ -141,6 +141,16 @@ static void sleep_until(struct clock *clock, uint64_t ns)
             FUTEX_BITSET_MATCH_ANY);
 }
 
+/* Ticks grow longer while nothing is recorded: each wake costs, also a program that sleeps. */
+static uint64_t tick_length(uint64_t quiet_ns)
+{
+    uint64_t length_ns = quiet_ns / QUIET_SHARE;
+
+    if (length_ns < TICK_NS)
+        return TICK_NS;
+    return length_ns < LONGEST_TICK_NS ? length_ns : LONGEST_TICK_NS;
+}
+
 static void *clock_run(void *argument)
 {
     struct clock *clock = argument;
@@ -153,7 +163,7 @@ static void *clock_run(void *argument)
         rss_sample(&clock->rss, clock->session, &clock->records, now_ns);
         if (now_ns - clock->handed_over_ns >= HAND_OVER_NS)
             hand_over(clock, now_ns);
-        next_ns += now_ns - clock->recorded_ns < IDLE_AFTER_NS ? TICK_NS : IDLE_TICK_NS;
+        next_ns += tick_length(now_ns - clock->recorded_ns);
         if (next_ns < now_ns) /* we were kept from running: there is nothing to catch up */
             next_ns = now_ns + TICK_NS;
         sleep_until(clock, next_ns);
