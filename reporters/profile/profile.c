@@ -8,7 +8,7 @@
 #include "profile/profile.h"
 
 #include "base/memory.h"
-#include "capture/merge.h"
+#include "capture/ahead.h"
 #include "memtrack/protocol.h"
 #include "profile/ledger.h"
 #include "profile/replay.h"
@@ -18,7 +18,6 @@
 #include <string.h>
 
 enum {
-    BATCH_EVENTS = 256, /* stay in the first cache */
     PROGRESS_EVENTS = 1 << 20,
 };
 
@@ -66,12 +65,12 @@ static bool read_events(struct building *building, struct ledger *ledger,
                         struct capture_damage *ret_damage)
 {
     struct replay *replay = replay_open(building->capture, building->options, ledger);
-    struct capture_merge *merge = capture_merge_open(building->capture);
-    struct event *events = memory_allocate(BATCH_EVENTS, sizeof(*events));
+    struct capture_ahead *ahead = capture_ahead_open(building->capture);
+    const struct event *events;
     bool is_done = true;
     uint32_t count;
 
-    while (is_done && (count = capture_merge_next(merge, events, BATCH_EVENTS, ret_damage)) > 0) {
+    while (is_done && (events = capture_ahead_next(ahead, &count, ret_damage)) != NULL) {
         replay_events(replay, events, count);
         is_done = goes_on(building, count);
     }
@@ -79,8 +78,7 @@ static bool read_events(struct building *building, struct ledger *ledger,
         replay_end(replay);
         ledger_close(ledger);
     }
-    free(events);
-    capture_merge_close(merge);
+    capture_ahead_close(ahead);
     replay_close(replay);
     return is_done;
 }
