@@ -7,6 +7,7 @@ MEMTRACK_BINARY (build/cli/memtrack) and MEMTRACK_PROGRAMS (build/tests). By han
 """
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 
@@ -17,6 +18,10 @@ import tracked
 
 # The second reader of the capture format.
 sys.path.append(str(pathlib.Path(__file__).resolve().parent / "golden"))
+
+# A shell starts what runs in the background with these ignored, and so would all that is tested here.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
 def pytest_addoption(parser):
