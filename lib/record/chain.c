@@ -11,22 +11,14 @@
 #include "record/process.h"
 #include "record/ring.h"
 
-bool chain_take(struct context *context, uintptr_t frame)
+bool chain_take_left(struct context *context, uintptr_t frame)
 {
-    if (context->busy != 0) {
-        if (!context_has_left(context->busy, frame))
-            return false;
-        context->must_pop = true; /* left in the middle: nobody knows what the reader got */
-    }
+    if (!context_has_left(context->busy, frame))
+        return false;
+    context->must_pop = true; /* left in the middle: nobody knows what the reader got */
     context->busy = frame;
     atomic_signal_fence(memory_order_seq_cst);
     return true;
-}
-
-void chain_release(struct context *context)
-{
-    atomic_signal_fence(memory_order_seq_cst);
-    context->busy = 0;
 }
 
 static bool pop_all(struct context *context)

@@ -10,8 +10,15 @@
 
 #include "record/context.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+/*
+ * Take the chain from an event that has it and was left for good; the slow half of chain_take().
+ * Context: hot path.
+ */
+bool chain_take_left(struct context *context, uintptr_t frame) __attribute__((cold, noinline));
 
 /*
  * Take the thread's chain for an event, until chain_release().
@@ -19,7 +26,14 @@
  * Returns false when an event below us on the stack has it: ours is DETACHED.
  * Context: hot path.
  */
-bool chain_take(struct context *context, uintptr_t frame);
+static inline bool chain_take(struct context *context, uintptr_t frame)
+{
+    if (context->busy != 0)
+        return chain_take_left(context, frame);
+    context->busy = frame;
+    atomic_signal_fence(memory_order_seq_cst);
+    return true;
+}
 
 /*
  * Walk the stack. What has to be written ahead of the event, in its group, is put into
@@ -32,6 +46,10 @@ bool chain_take(struct context *context, uintptr_t frame);
 bool chain_update(struct context *context, unsigned *ret_count_slots);
 
 /* Give the chain back. Context: hot path. */
-void chain_release(struct context *context);
+static inline void chain_release(struct context *context)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    context->busy = 0;
+}
 
 #endif

@@ -161,28 +161,55 @@ void track_allocated_slow(uint64_t w0, uint64_t w1, uintptr_t address, size_t si
     record_allocation(&event, size_bytes, false);
 }
 
+/*
+ * Go on with an event that has taken the chain and is not as usual.
+ * is_updated: the chain is up to date, the event's deltas are counted in it.
+ */
+static __attribute__((noinline)) void
+finish_with_stack(struct context *context, struct event *event, size_t size_bytes, bool is_updated)
+{
+    enum outcome outcome = is_updated ? write_event(context, event) : LOST;
+
+    if (context->slots == NULL) {
+        record_allocation(event, size_bytes, false);
+        return;
+    }
+    chain_release(context);
+    if (outcome == RECORDED)
+        context->net_bytes += size_bytes;
+    else
+        context_lose_event(context);
+}
+
 void track_allocated_stack(uint64_t w0, uint64_t w1, uintptr_t address, size_t size_bytes,
                            const void *caller)
 {
     struct context *context = context_own;
-    struct event event = {.w0 = w0, .w1 = w1, .address = address, .caller = caller};
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
     unsigned mode = atomic_load_explicit(&process.mode, memory_order_relaxed);
+    unsigned count_deltas = 0;
+    bool is_updated;
 
-    event.frame = (uintptr_t)__builtin_frame_address(0);
     if ((mode & PROCESS_SKIPS_SMALL) != 0 && size_bytes < process.header->min_size)
         return;
-    if (likely(context->epoch == atomic_load_explicit(process.epoch, memory_order_relaxed)) &&
-        likely(context->net_bytes + size_bytes < TRACK_SYNC_BYTES) && has_stack()) {
-        enum outcome outcome = write_with_stack(context, &event);
+    if (unlikely(context->epoch != atomic_load_explicit(process.epoch, memory_order_relaxed)) ||
+        unlikely(context->net_bytes + size_bytes >= TRACK_SYNC_BYTES) ||
+        unlikely((mode & PROCESS_WALKS_PYTHON) == 0) || unlikely(!chain_take(context, frame))) {
+        struct event event = {w0, w1, address, frame, caller, 0, 0};
 
-        if (likely(outcome == RECORDED))
-            context->net_bytes += size_bytes;
-        if (outcome == LOST)
-            context_lose_event(context);
-        if (outcome != BEGIN_AGAIN)
-            return;
+        record_allocation(&event, size_bytes, false);
+        return;
     }
-    record_allocation(&event, size_bytes, false);
+    is_updated = chain_update(context, &count_deltas);
+    if (likely(is_updated) && likely(count_deltas == 0) &&
+        likely(track_try(context, w0, w1, address))) {
+        chain_release(context);
+        context->net_bytes += size_bytes;
+    } else {
+        struct event event = {w0, w1, address, frame, caller, 0, count_deltas};
+
+        finish_with_stack(context, &event, size_bytes, is_updated);
+    }
 }
 
 void track_released_slow(uint64_t w0, uint64_t w1, uintptr_t address, const void *caller)
