@@ -14,7 +14,7 @@ import { makeMatcher, matchFrames, matchNodes } from './search.js';
 import { LABELS, TABS, readState, stateFields } from './state.js';
 import { Table } from './table.js';
 import { Timeline } from './timeline.js';
-import { buildTree, layoutTree, ownCosts, totalCosts } from './tree.js';
+import { buildTree, hasRecursion, layoutTree, ownCosts, totalCosts } from './tree.js';
 
 /** @typedef {import('./model.js').Model} Model */
 /** @typedef {import('./tree.js').Tree} Tree */
@@ -44,6 +44,7 @@ export class App {
         const { state, node } = readState(model, link);
         this.state = state;
         this.hasRuntime = model.frames.isRuntime.includes(1);
+        this.hasRecursion = hasRecursion(model);
         this.isDark = false;
         /** @type {(() => void)[]} told after every change of the state */
         this.watchers = [];
@@ -86,7 +87,9 @@ export class App {
         Object.assign(this.state, changes);
         const { state } = this;
         const isReshaped =
-            before.isInverted !== state.isInverted || before.showsRuntime !== state.showsRuntime;
+            before.isInverted !== state.isInverted ||
+            before.showsRuntime !== state.showsRuntime ||
+            before.foldsRecursion !== state.foldsRecursion;
         if (isReshaped) this.reshape();
         if (before.thread !== state.thread || before.allocator !== state.allocator) {
             this.timeline.curves = familyCurves(this.model, state);
@@ -166,23 +169,24 @@ export class App {
         const { tree, names, costs, state } = this;
         if (state.tab === 'flame') this.flame.draw();
         if (state.tab === 'table') {
-            const isUpright = !state.isInverted;
-            const upright = isUpright
+            // Of folded recursion the lines would be lost.
+            const isPlain = !state.isInverted && !state.foldsRecursion;
+            const plain = isPlain
                 ? tree
-                : buildTree(this.model, { ...state, isInverted: false });
-            const shown = isUpright ? costs : this.uprightCosts(upright);
-            this.table.show(upright, shown, this.matches ? this.matches.frames : null);
+                : buildTree(this.model, { ...state, isInverted: false, foldsRecursion: false });
+            const shown = isPlain ? costs : this.plainCosts(plain);
+            this.table.show(plain, shown, this.matches ? this.matches.frames : null);
         }
         showDetails(this, this.flame.selected, (node) => this.zoom(node));
     }
 
-    /** The table's numbers where the graph is inverted. @param {Tree} upright */
-    uprightCosts(upright) {
-        const ownBytes = ownCosts(this.model, upright, this.rows.bytes);
+    /** The table's numbers where the graph is another tree. @param {Tree} plain */
+    plainCosts(plain) {
+        const ownBytes = ownCosts(this.model, plain, this.rows.bytes);
         return {
             ownBytes,
-            totalBytes: totalCosts(upright, ownBytes),
-            ownAllocations: ownCosts(this.model, upright, this.rows.allocations),
+            totalBytes: totalCosts(plain, ownBytes),
+            ownAllocations: ownCosts(this.model, plain, this.rows.allocations),
         };
     }
 
@@ -306,6 +310,7 @@ export class App {
         }
         byId('inverted').hidden = byId('origins').hidden = tab !== 'flame';
         byId('runtime').hidden = tab === 'info' || !this.hasRuntime;
+        byId('recursion').hidden = tab !== 'flame' || !this.hasRecursion;
         byId('tip').hidden = true;
     }
 

@@ -47,6 +47,7 @@ function connectSegments(app) {
     byId('runtime').addEventListener('click', () => {
         app.change({ showsRuntime: !app.state.showsRuntime });
     });
+    byId('recursion').addEventListener('click', () => toggleRecursion(app));
     byId('zoom-out').addEventListener('click', () => app.zoom(0));
     byId('range').addEventListener('click', () =>
         app.timeline.choose(0, app.timeline.last(), true),
@@ -56,6 +57,11 @@ function connectSegments(app) {
 /** @param {App} app */
 function toggleInverted(app) {
     app.change({ isInverted: !app.state.isInverted });
+}
+
+/** @param {App} app */
+function toggleRecursion(app) {
+    app.change({ foldsRecursion: !app.state.foldsRecursion });
 }
 
 /** @param {App} app */
@@ -175,6 +181,7 @@ function pageKeys(app) {
         n: () => app.goToMatch(1),
         N: () => app.goToMatch(-1),
         i: () => toggleInverted(app),
+        r: () => toggleRecursion(app),
         b: () => toggleMetric(app),
         l: () => app.nextLabel(),
         f: () => app.openTab('flame'),
@@ -250,6 +257,7 @@ function reflect(app) {
         press(button, button.dataset.metric === state.metric);
     press(byId('inverted'), state.isInverted);
     press(byId('runtime'), state.showsRuntime);
+    press(byId('recursion'), state.foldsRecursion);
     press(byId('regex'), state.isRegex);
     byId('thread').value = String(state.thread);
     byId('allocator').value = String(state.allocator);

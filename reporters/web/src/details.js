@@ -101,7 +101,7 @@ export function showDetails(shown, node, onChoose) {
         button.addEventListener('click', () => onChoose(at));
         list.append(makeElement('li', {}, button));
     }
-    list.scrollLeft = list.scrollWidth;
+    list.scrollLeft = node === 0 ? 0 : list.scrollWidth;
 }
 
 /**

@@ -12,6 +12,7 @@ const KEYS = [
             ['Esc, 0', 'show everything again'],
             ['l', 'label boxes by function, place or source line'],
             ['i', 'inverted: what allocated first, its callers below'],
+            ['r', 'fold recursion: what calls itself is one box'],
             ['Ctrl+C', 'copy the stack of the selection'],
             ['Ctrl+wheel', 'zoom freely'],
             ['Shift+wheel', 'move sideways'],

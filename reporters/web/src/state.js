@@ -20,6 +20,7 @@ export const LABELS = ['function', 'place', 'source'];
  * @property {number} allocator as rows have it; -1: all
  * @property {boolean} isInverted
  * @property {boolean} showsRuntime
+ * @property {boolean} foldsRecursion
  * @property {string} tab
  * @property {string} query
  * @property {boolean} isRegex
@@ -53,6 +54,7 @@ export function readState(model, link) {
         allocator: number(fields.allocator),
         isInverted: fields.i ? fields.i === '1' : meta.inverted,
         showsRuntime: fields.r ? fields.r === '1' : meta.showsRuntime,
+        foldsRecursion: fields.c === '1',
         tab: pick(TABS, fields.v, 'flame'),
         query: fields.q ?? '',
         isRegex: fields.re === '1',
@@ -82,6 +84,7 @@ export function stateFields(model, state, node) {
         allocator: state.allocator < 0 ? '' : String(state.allocator),
         i: flag(state.isInverted, meta.inverted),
         r: flag(state.showsRuntime, meta.showsRuntime),
+        c: flag(state.foldsRecursion, false),
         l: state.label === 'function' ? '' : state.label,
         q: state.query,
         re: state.isRegex ? '1' : '',

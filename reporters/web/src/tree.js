@@ -128,17 +128,62 @@ function sortTrie(model, trie, site) {
 }
 
 /**
- * The tree without the runtime's frames: what they allocated is their callers'.
- * @param {Model} model
+ * @typedef {object} Shape
+ * @property {boolean} isInverted
+ * @property {boolean} showsRuntime
+ * @property {boolean} foldsRecursion
  */
-function withoutRuntime(model) {
+
+/**
+ * @param {Model} model
+ * @param {Shape} shape
+ * @returns {(above: number, frame: number) => boolean} whether a frame has no box of its own in one
+ *     whose frame is `above`: what it holds is that one's
+ */
+function leftOut({ frames }, { showsRuntime, foldsRecursion }) {
+    return (above, frame) =>
+        (!showsRuntime && frames.isRuntime[frame] === 1) ||
+        (foldsRecursion && above >= 0 && isSameFunction(frames, above, frame));
+}
+
+/**
+ * @param {import('./model.js').Frames} frames
+ * @param {number} one
+ * @param {number} other
+ */
+function isSameFunction(frames, one, other) {
+    return (
+        frames.function[one] === frames.function[other] &&
+        frames.file[one] === frames.file[other] &&
+        frames.kind[one] === frames.kind[other]
+    );
+}
+
+/** @param {Model} model @returns {boolean} whether any function calls itself */
+export function hasRecursion({ nodes, frames }) {
+    for (let i = 1; i < nodes.count; i++) {
+        const above = nodes.frame[nodes.parent[i]];
+        if (above >= 0 && isSameFunction(frames, above, nodes.frame[i])) return true;
+    }
+    return false;
+}
+
+/**
+ * The tree without some frames: what they allocated is their callers'.
+ * @param {Model} model
+ * @param {Shape} shape
+ */
+function reducedTree(model, shape) {
     const { nodes, frames } = model;
     const trie = new Trie();
     const site = new Uint32Array(nodes.count);
+    const isLeftOut = leftOut(model, shape);
     for (let i = 1; i < nodes.count; i++) {
         const parent = site[nodes.parent[i]];
         const frame = nodes.frame[i];
-        site[i] = frames.isRuntime[frame] ? parent : trie.child(parent, frame, frames.count);
+        site[i] = isLeftOut(trie.frame[parent], frame)
+            ? parent
+            : trie.child(parent, frame, frames.count);
     }
     return sortTrie(model, trie, site);
 }
@@ -146,19 +191,20 @@ function withoutRuntime(model) {
 /**
  * The tree from the leaves up: below each frame those that called it.
  * @param {Model} model
- * @param {boolean} showsRuntime
+ * @param {Shape} shape
  */
-function inverted(model, showsRuntime) {
+function inverted(model, shape) {
     const { nodes, frames, rows } = model;
     const trie = new Trie();
     const site = new Uint32Array(nodes.count);
+    const isLeftOut = leftOut(model, shape);
     for (let i = 0; i < rows.count; i++) {
         const start = rows.node[i];
         if (site[start] !== 0) continue;
         let place = 0;
         for (let node = start; node > 0; node = nodes.parent[node]) {
             const frame = nodes.frame[node];
-            if (!showsRuntime && frames.isRuntime[frame]) continue;
+            if (isLeftOut(trie.frame[place], frame)) continue;
             place = trie.child(place, frame, frames.count);
         }
         site[start] = place;
@@ -168,13 +214,14 @@ function inverted(model, showsRuntime) {
 
 /**
  * @param {Model} model
- * @param {{isInverted: boolean, showsRuntime: boolean}} shape
+ * @param {Shape} shape
  * @returns {Tree}
  */
 export function buildTree(model, shape) {
     const showsRuntime = shape.showsRuntime || !model.frames.isRuntime.includes(1);
-    if (shape.isInverted) return inverted(model, showsRuntime);
-    return showsRuntime ? recordedTree(model) : withoutRuntime(model);
+    if (shape.isInverted) return inverted(model, shape);
+    if (showsRuntime && !shape.foldsRecursion) return recordedTree(model);
+    return reducedTree(model, shape);
 }
 
 /**

@@ -167,6 +167,7 @@ test('the state goes into a link and comes back', () => {
         allocator: 33,
         isInverted: true,
         showsRuntime: true,
+        foldsRecursion: true,
         tab: 'table',
         query: 'a&b=(ü',
         isRegex: true,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Names } from '../src/names.js';
-import { buildTree, layoutTree, ownCosts, totalCosts } from '../src/tree.js';
+import { buildTree, hasRecursion, layoutTree, ownCosts, totalCosts } from '../src/tree.js';
 import { smallModel } from './support.js';
 
 /** A tree as text: names by depth. */
@@ -57,6 +57,36 @@ test('inverted, what allocated comes first and its callers below', () => {
         '  main',
     ]);
     assert.deepEqual(totals(model, tree), [147, 100, 100, 100, 30, 30, 30, 10, 7, 7]);
+});
+
+test('folded, what calls itself is one box, and nothing is lost', () => {
+    const model = smallModel();
+    assert.equal(hasRecursion(model), false);
+    model.nodes.frame[3] = 1; // load calls itself
+    assert.equal(hasRecursion(model), true);
+    const upright = buildTree(model, {
+        isInverted: false,
+        showsRuntime: true,
+        foldsRecursion: true,
+    });
+    assert.deepEqual(outline(model, upright), ['all', ' main', '  load', '  importer', '   load']);
+    assert.deepEqual(totals(model, upright), [147, 147, 100, 37, 30]);
+    const inverted = buildTree(model, {
+        isInverted: true,
+        showsRuntime: true,
+        foldsRecursion: true,
+    });
+    assert.deepEqual(outline(model, inverted), [
+        'all',
+        ' load',
+        '  main',
+        '  importer',
+        '   main',
+        ' main',
+        ' importer',
+        '  main',
+    ]);
+    assert.deepEqual(totals(model, inverted), [147, 130, 100, 30, 30, 10, 7, 7]);
 });
 
 test('siblings stand by weight, whatever is counted', () => {

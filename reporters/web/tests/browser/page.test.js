@@ -210,6 +210,11 @@ pageTest('inverted, runtime frames, labels and filters are switched', {}, async 
     await page.keyboard.press('l');
     await settle(page);
     assert.match(await link(), /l=place/);
+    await page.keyboard.press('r');
+    await settle(page);
+    assert.match(await link(), /c=1/);
+    await page.click('#tab-table');
+    await page.click('#tab-flame');
     const whole = await textOf(page, '#caption');
     await page.select('#allocator', '16');
     await settle(page);
@@ -276,6 +281,7 @@ pageTest('a long graph scrolls inside its window', {}, async (page) => {
 });
 
 for (const [width, height] of [
+    [1000, 600],
     [760, 600],
     [480, 700],
     [2560, 1440],
