@@ -31,8 +31,9 @@
 #include <unistd.h>
 
 enum {
-    UNDER_WAY_MS = 5,     /* while a process is looked for or about to end */
-    POLL_MS = 1000,       /* nothing is due; each wake has a descriptor of its own */
+    UNDER_WAY_MS = 5,            /* while a process is looked for or about to end */
+    LAST_BREATHS_NS = 100000000, /* for helpers that end when they see the program gone */
+    POLL_MS = 1000,              /* nothing is due; each wake has a descriptor of its own */
     NEWCOMER_LOOKS = 100, /* under way; what stands in a slot then is nothing a target writes */
     OTHER_POLLS = 4,      /* starter, signals, our eventfd, a silent child */
     LAST_EVENTS_NS = 20000000, /* for records that are being written when recording is turned off */
@@ -53,6 +54,7 @@ struct collect {
     struct error failure; /* of the first write that failed */
     unsigned newcomer_looks;
     bool has_failed, has_said_running, has_pool;
+    uint64_t ended_ns; /* when the starter was seen to have ended; 0: it has not */
 };
 
 /*
@@ -242,15 +244,24 @@ static bool is_over(struct collect *collect)
     return !has_newcomer(collect);
 }
 
-static void say_running(struct collect *collect)
+/*
+ * The program has ended: say how many of its descendants live on, unless they follow it at once.
+ * Returns true when another look is due.
+ */
+static bool say_running(struct collect *collect)
 {
     uint32_t count = processes_alive(&collect->session);
 
     count += process_watch_is_alive(&collect->silent);
     if (!collect->starter.has_ended || collect->has_said_running || count == 0)
-        return;
+        return false;
+    if (collect->ended_ns == 0)
+        collect->ended_ns = session_now_ns();
+    if (session_now_ns() - collect->ended_ns < LAST_BREATHS_NS)
+        return true;
     collect->has_said_running = true;
     starter_say(&collect->starter, "running %" PRIu32, count);
+    return false;
 }
 
 static void serve(struct collect *collect)
@@ -266,7 +277,7 @@ static void serve(struct collect *collect)
             return;
         if (is_over(collect))
             return;
-        say_running(collect);
+        is_under_way |= say_running(collect);
         is_under_way |= collect->newcomer_looks > 0 && collect->newcomer_looks <= NEWCOMER_LOOKS;
         wait_for_work(collect, is_under_way ? UNDER_WAY_MS : POLL_MS);
     }
