@@ -1,12 +1,14 @@
 /*
  * The walker under test, preloaded into an interpreter, and the reader's side of its deltas.
  *
- * Allocations of PROBE_BYTES bytes are walked, with PROBE_EVERY in the environment all others too.
+ * Allocations of PROBE_BYTES bytes are walked, with PROBE_EVERY in the environment all others too,
+ * with PROBE_BLOCKS=N those of at least N bytes: these are kept while they live (probe_blocks.h).
  * The chain is kept as the collector keeps it, by pop and push alone; ctypes asks for it. What would
  * be damage in a capture (a pop of more than there is, an id that was not announced, an id announced
  * twice) is counted as a fault.
  */
 #include "base/syscalls.h"
+#include "probe_blocks.h"
 #include "python/walk.h"
 
 #include <errno.h>
@@ -51,6 +53,7 @@ static _Atomic size_t *store_used;
 
 static _Atomic uint64_t faults;
 static bool is_every;
+static size_t kept_from_bytes = SIZE_MAX;
 static bool is_refusing; /* announcements fail */
 
 /* glibc's own names for what we stand in front of: no look-up, which would allocate. */
@@ -116,12 +119,12 @@ static void apply(const struct python_delta *delta)
         faults++;
 }
 
-static void on_allocation(size_t size)
+static void on_allocation(const void *memory, size_t size)
 {
     int errno_of_program = errno;
     struct python_delta delta;
 
-    if (size != PROBE_BYTES && !is_every)
+    if (size != PROBE_BYTES && !is_every && size < kept_from_bytes)
         return;
     if (blobs == NULL)
         return; /* before the constructor */
@@ -136,6 +139,8 @@ static void on_allocation(size_t size)
     if (errno != 123)
         faults++;
     probe->walks++;
+    if (size >= kept_from_bytes)
+        probe_blocks_add(memory, size, probe->chain, probe->depth);
     if (size == PROBE_BYTES) {
         memcpy(probe->taken, probe->chain, probe->depth * sizeof(probe->chain[0]));
         probe->taken_depth = probe->depth;
@@ -148,23 +153,31 @@ EXPORT void *malloc(size_t size)
 {
     void *memory = __libc_malloc(size);
 
-    on_allocation(size);
+    on_allocation(memory, size);
     return memory;
+}
+
+EXPORT void free(void *memory)
+{
+    probe_blocks_remove(memory);
+    __libc_free(memory);
 }
 
 EXPORT void *calloc(size_t count, size_t size)
 {
     void *memory = __libc_calloc(count, size);
 
-    on_allocation(count * size);
+    on_allocation(memory, count * size);
     return memory;
 }
 
 EXPORT void *realloc(void *old, size_t size)
 {
-    void *memory = __libc_realloc(old, size);
+    void *memory;
 
-    on_allocation(size);
+    probe_blocks_remove(old);
+    memory = __libc_realloc(old, size);
+    on_allocation(memory, size);
     return memory;
 }
 
@@ -175,6 +188,10 @@ __attribute__((constructor)) static void start(void)
     blobs = sys_map_wiped(BLOB_COUNT * sizeof(*blobs));
     python_find_runtime();
     is_every = getenv("PROBE_EVERY") != NULL;
+    if (getenv("PROBE_BLOCKS") != NULL) {
+        kept_from_bytes = strtoul(getenv("PROBE_BLOCKS"), NULL, 10);
+        probe_blocks_start();
+    }
 }
 
 /* Allocate what is walked. Returns the walked thread's probe: NULL says that there is none. */

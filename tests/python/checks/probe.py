@@ -90,6 +90,19 @@ def taken():
     return _buffers.words[:count]
 
 
+def blocks():
+    """Live blocks of malloc: (address, size, the stack's inner end as words, outermost first)."""
+    address, size, depth = ctypes.c_uint64(), ctypes.c_uint64(), ctypes.c_uint32()
+    words = (ctypes.c_uint64 * 48)()
+    at = 0
+    while True:
+        at = held.probe_block(at, ctypes.byref(address), ctypes.byref(size), ctypes.byref(depth),
+                              words)
+        if at == 0:
+            return
+        yield address.value, size.value, words[:depth.value]
+
+
 def frames(words):
     """Shown frames of a stack, innermost first."""
     return [frame for frame in map(Frame, reversed(words))
