@@ -89,6 +89,7 @@ struct pool_header {
     _Atomic uint32_t collector_sleeping; /* collector: 1 while it wants to be rung */
     _Atomic uint32_t doorbell __attribute__((aligned(64))); /* targets add 1; a futex */
     _Atomic uint32_t next_process;                          /* targets add 1 for their number */
+    _Atomic uint32_t ring_requests; /* targets: threads add 1 when they find no ring free */
     uint8_t death[64] __attribute__((aligned(64)));
     char capture_path[POOL_PATH_BYTES]; /* NUL-terminated, absolute */
 };

@@ -16,8 +16,11 @@
 #include <stddef.h>
 #include <string.h>
 
-#define CLAIM_LIMIT_NS UINT64_C(1000000000)
-#define CLAIM_SLEEP_NS UINT64_C(1000000)
+#define CLAIM_LIMIT_NS  UINT64_C(1000000000)
+#define CLAIM_SLEEP_NS  UINT64_C(100000000)
+#define RETURN_LIMIT_NS UINT64_C(50000000)
+#define RETURN_SLEEP_NS UINT64_C(5000000)
+#define REFUSED_NS      UINT64_C(1000000000)
 
 /* Farther away than this is another stack. */
 #define STACK_NEAR_BYTES ((uintptr_t)8 << 20)
@@ -69,28 +72,52 @@ static struct context *ring_take(uint32_t ring_index)
     return &process.contexts[ring_index];
 }
 
-/* Take the lowest free ring; wait for one as for room in a ring. */
+/* Take the lowest free ring of the first so many. */
+static struct context *ring_take_any(uint32_t count)
+{
+    for (uint32_t i = 0; i < count && i < process.ring_count; i++) {
+        struct context *context = ring_take(i);
+
+        if (context != NULL)
+            return context;
+    }
+    return NULL;
+}
+
+/*
+ * Take a ring; wait for one as for room in a ring. When all that there can be are taken, one of a
+ * thread that has ended may come back soon, or none. A process that has waited in vain does not wait
+ * again for a while: a thread without a ring comes here at each event.
+ */
 static struct context *ring_wait_for(void)
 {
-    uint64_t began_ns = 0;
+    uint64_t moved_ns = sys_now_ns(), refused_ns = process.image->refused_ns;
+    bool may_wait = refused_ns == 0 || moved_ns - refused_ns > REFUSED_NS;
+    uint32_t asked_for = 0;
 
     for (;;) {
         /* Acquire: a ring that is ready has memory. */
         uint32_t ready = atomic_load_explicit(&process.header->rings_ready, memory_order_acquire);
+        struct context *context = ring_take_any(ready);
+        bool can_grow = ready < process.ring_count;
 
-        for (uint32_t i = 0; i < ready && i < process.ring_count; i++) {
-            struct context *context = ring_take(i);
-
-            if (context != NULL)
-                return context;
+        if (context != NULL || !may_wait)
+            return context;
+        if (ready != asked_for) {
+            atomic_fetch_add_explicit(&process.header->ring_requests, 1, memory_order_relaxed);
+            asked_for = ready;
+            moved_ns = sys_now_ns(); /* others have been given some: our turn comes */
         }
-        if (began_ns == 0)
-            began_ns = sys_now_ns();
-        if (process_lost_collector() || sys_now_ns() - began_ns > CLAIM_LIMIT_NS)
-            return NULL;
+        if (process_lost_collector() ||
+            sys_now_ns() - moved_ns > (can_grow ? CLAIM_LIMIT_NS : RETURN_LIMIT_NS))
+            break;
         process_ring_doorbell();
-        sys_futex_wait(&process.header->rings_ready, ready, CLAIM_SLEEP_NS);
+        /* Long: we are woken when there is one, and many who look again and again are a burden. */
+        sys_futex_wait(&process.header->rings_ready, ready,
+                       can_grow ? CLAIM_SLEEP_NS : RETURN_SLEEP_NS);
     }
+    process.image->refused_ns = sys_now_ns();
+    return NULL;
 }
 
 /* Write the first records into a ring that is ours. */

@@ -58,6 +58,7 @@ struct process_image {
     _Atomic uint32_t number;
     _Atomic uint32_t pid;
     _Atomic uint32_t rings_claimed;
+    _Atomic uint64_t refused_ns; /* when a thread last waited for a ring in vain; 0: never */
     _Atomic uint32_t contexts_touched; /* that cost memory */
     _Atomic bool has_announced_python;
 };

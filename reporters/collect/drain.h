@@ -24,7 +24,9 @@ struct drain {
     uint64_t flushed_ns;    /* last time everything was handed over */
     uint64_t reaped_ns;     /* last look at idle threads */
     uint32_t free_rings;    /* in this round, with those about to be */
+    uint32_t ring_requests; /* of the pool's header, as last seen */
     uint32_t most_slots;    /* read of one ring in this round */
+    bool is_asked;          /* for a ring, since the last look at idle threads */
     bool has_read;          /* anything in this round */
     bool has_failed_memory; /* a ring could not be given memory */
     bool has_ending;        /* a process, first seen in this round */

@@ -20,7 +20,6 @@
 
 enum {
     RINGS_AT_START = 8,
-    WAKE_ALL = 1 << 30,
 };
 
 _Static_assert(sizeof(pthread_mutex_t) <= sizeof(((struct pool_header *)NULL)->death),
@@ -180,7 +179,8 @@ bool pool_add_rings(struct pool *pool, uint32_t count)
     pool->rings_ready += count;
     /* Release: the entries and slots are zero before a target may take them. */
     atomic_store_explicit(&pool->header->rings_ready, pool->rings_ready, memory_order_release);
-    pool_wake(&pool->header->rings_ready, WAKE_ALL);
+    /* As many as there are rings: all of those who wait would stand in each other's way. */
+    pool_wake(&pool->header->rings_ready, (int)count);
     return true;
 }
 

@@ -13,6 +13,7 @@
 
 enum {
     FREE_RINGS = 8,
+    RINGS_AT_ONCE = 32, /* then those who wait for one are woken */
     IDLE_NS = 1000000000,
     LOOK_NS = 100000000,      /* between looks at idle threads */
     SHORT_LOOK_NS = 10000000, /* the same when rings are short */
@@ -79,6 +80,7 @@ bool ring_life_look(struct drain *drain, struct ring_reader *reader)
         if (!atomic_load_explicit(&reader->is_given_back, memory_order_acquire))
             return false;
         ring_reader_end(reader);
+        pool_wake(&drain->session->pool.header->rings_ready, 1); /* who waits for one */
     }
     if (reader->is_active)
         return true;
@@ -126,6 +128,7 @@ void ring_life_end(struct drain *drain, struct ring_reader *reader)
 static void look_at_threads(struct drain *drain, bool is_short)
 {
     drain->reaped_ns = drain->now_ns;
+    drain->is_asked = false;
     for (uint32_t i = 0; i < drain->session->pool.rings_ready; i++) {
         struct ring_reader *reader = &drain->readers[i];
         const struct process *process = reader->process;
@@ -145,18 +148,43 @@ static void look_at_threads(struct drain *drain, bool is_short)
     }
 }
 
+/*
+ * How many rings should be free: some, and one for each thread that has asked since we looked. Not
+ * more than there are already: the number is the programs' to write.
+ */
+static uint32_t wanted_rings(struct drain *drain)
+{
+    uint32_t requests =
+        atomic_load_explicit(&drain->session->pool.header->ring_requests, memory_order_relaxed);
+    uint32_t count = requests - drain->ring_requests, most = drain->session->pool.rings_ready;
+
+    drain->ring_requests = requests;
+    drain->is_asked |= count > 0;
+    return FREE_RINGS + (count < most ? count : most);
+}
+
 void ring_life_provide(struct drain *drain)
 {
-    bool is_short = drain->free_rings < FREE_RINGS;
+    uint32_t wanted = wanted_rings(drain);
+    bool is_short = drain->free_rings < wanted;
     uint64_t since_ns = drain->now_ns - drain->reaped_ns;
 
-    if (since_ns >= (is_short ? SHORT_LOOK_NS : LOOK_NS))
-        look_at_threads(drain, is_short);
+    /* Who asks may be barred from what is free: a process can have mapped only some rings. */
+    if (since_ns >= (is_short || drain->is_asked ? SHORT_LOOK_NS : LOOK_NS))
+        look_at_threads(drain, is_short || drain->is_asked);
     if (!is_short)
         return;
     for (uint32_t i = 0; i < drain->session->pool.rings_ready; i++)
         drain->free_rings += drain->readers[i].is_gone && !drain->readers[i].is_leaving;
-    if (drain->free_rings < FREE_RINGS &&
-        !pool_add_rings(&drain->session->pool, FREE_RINGS - drain->free_rings))
-        drain->has_failed_memory = true;
+    while (drain->free_rings < wanted) {
+        uint32_t count = wanted - drain->free_rings;
+
+        if (count > RINGS_AT_ONCE)
+            count = RINGS_AT_ONCE;
+        if (!pool_add_rings(&drain->session->pool, count)) {
+            drain->has_failed_memory = true;
+            return;
+        }
+        drain->free_rings += count;
+    }
 }

@@ -12,7 +12,7 @@ import pytest
 import tracked
 
 HAND_OVER_CASES = 32
-QUICK_EVENTS, FULL_EVENTS = 1_500_000, 1_000_000_000 // HAND_OVER_CASES
+QUICK_EVENTS, FULL_EVENTS = 1_000_000, 1_000_000_000 // HAND_OVER_CASES
 
 
 @pytest.fixture
@@ -41,13 +41,16 @@ def counted_apart(memtrack, programs, *arguments, **options):
 @pytest.mark.parametrize("threads", [2, 4, 16, 64])
 @pytest.mark.parametrize("mode", ["hand", "realloc"])
 def test_threads_hand_blocks_over(storm, memtrack, programs, is_full, mode, threads, boxes,
-                                  tcache):
-    rounds = (FULL_EVENTS if is_full else QUICK_EVENTS) // threads // 4
+                                  tcache, capsys):
+    rounds = (FULL_EVENTS if is_full else QUICK_EVENTS) // threads // 2
     env = {**os.environ, "GLIBC_TUNABLES": f"glibc.malloc.tcache_count={tcache}"}
     apart = counted_apart(memtrack, programs, mode, threads, 0, boxes, env=env)
     totals, said = storm("stress_events", mode, threads, rounds, boxes, env=env)
     assert totals["allocations"] == said["allocations"][0] + apart[0]
     assert totals["frees"] == said["releases"][0] + apart[1]
+    if is_full:
+        with capsys.disabled():
+            print(f" {(totals['allocations'] + totals['frees']) / 1e6:.1f} M events", end="")
 
 
 @pytest.mark.parametrize("mode, threads", [("pairs", 1), ("pairs", 4), ("random", 2)])
@@ -80,3 +83,26 @@ def test_threads_that_come_and_go(storm, memtrack, programs, is_full):
     assert totals["allocations"] >= said["allocations"][0]
     # Beside the program's own: what the C library keeps for each thread, and it keeps few.
     assert totals["allocations"] - said["allocations"][0] <= 3 * 2 * rounds
+
+
+CROWD_ROUNDS = 20
+NO_MORE_THREADS = 97
+
+
+def test_crowd_of_threads_that_live_at_once(storm):
+    """Each has a ring, and none waits long for it."""
+    totals, said = storm("stress_crowd", 1000)
+    assert said["threads"] == [1000]
+    assert totals["allocations"] >= 1000 * (CROWD_ROUNDS + 1)
+
+
+def test_crowd_larger_than_can_be_recorded(memtrack, programs):
+    """Those that there is no ring for go on without; what they did is counted."""
+    ended = memtrack.run(programs("stress_crowd"), 4200, check=False)
+    if ended.returncode == NO_MORE_THREADS:
+        pytest.skip("this machine has no room for so many threads")
+    assert (ended.returncode, ended.stdout) == (0, "threads 4200\n")
+    totals = ended.capture.totals()
+    assert totals["order_violations"] == 0 and totals["lost_events"] > 0
+    made = totals["allocations"] + totals["frees"] + totals["lost_events"]
+    assert made >= 4200 * 2 * (CROWD_ROUNDS + 1)
