@@ -41,7 +41,7 @@ struct drain *drain_create(struct session *session)
     drain->session = session;
     sink_init(&drain->sink, session->pack, &session->tick, session->start_ns);
     drain->readers = memory_allocate(pool->ring_count, sizeof(*drain->readers));
-    drain->flushed_ns = drain->reaped_ns = session_now_ns();
+    drain->now_ns = drain->flushed_ns = drain->reaped_ns = session_now_ns();
     drain->hurry_ns = POLL_NS;
     return drain;
 }
@@ -128,6 +128,8 @@ void drain_flush(struct drain *drain)
     sink_put_records(&drain->sink);
     write_bounds(drain);
     drain->flushed_ns = drain->now_ns;
+    /* The bounds are of the round before. */
+    drain->uncovered_ns = drain->has_read ? drain->before_ns : 0;
 }
 
 void drain_round(struct drain *drain)
@@ -136,6 +138,7 @@ void drain_round(struct drain *drain)
 
     /* Relaxed: waiters only look whether it moves. */
     atomic_fetch_add_explicit(&header->heartbeat, 1, memory_order_relaxed);
+    drain->before_ns = drain->now_ns;
     drain->now_ns = session_now_ns();
     drain->has_read = drain->has_ending = false;
     drain->most_slots = drain->free_rings = 0;
@@ -144,7 +147,11 @@ void drain_round(struct drain *drain)
     atomic_store_explicit(&drain->session->forks, drain->sink.counts.forks, memory_order_relaxed);
     process_life_end_round(drain);
     ring_life_provide(drain);
-    if (drain->now_ns - drain->flushed_ns >= FLUSH_NS)
+    /* What was read now may have been recorded right after the look before. */
+    if (drain->has_read && drain->uncovered_ns == 0)
+        drain->uncovered_ns = drain->before_ns;
+    if (drain->now_ns - drain->flushed_ns >= FLUSH_NS ||
+        (drain->uncovered_ns != 0 && drain->now_ns - drain->uncovered_ns >= FLUSH_NS))
         drain_flush(drain);
 }
 

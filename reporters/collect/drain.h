@@ -21,6 +21,8 @@ struct drain {
     uint32_t prepared_readers;
     uint32_t discovered;    /* processes with a number, so far */
     uint64_t now_ns;        /* at the beginning of the round */
+    uint64_t before_ns;     /* the same, of the round before */
+    uint64_t uncovered_ns;  /* since when there may be records beyond the bounds written; 0: none */
     uint64_t flushed_ns;    /* last time everything was handed over */
     uint64_t reaped_ns;     /* last look at idle threads */
     uint32_t free_rings;    /* in this round, with those about to be */
