@@ -56,17 +56,14 @@ void ledger_finish(struct ledger *ledger);
 /* Go on to an instant. tick: as in the struct. Context: tool. */
 void ledger_advance(struct ledger *ledger, uint64_t time_ns, uint32_t tick);
 
+/* The heap is higher than ever and stops growing: it is a new peak. Context: tool. */
+void ledger_note_peak(struct ledger *ledger);
+
 /*
- * A block is there now; block->bytes and block->row say what and whose, its bucket is filled in. A
- * row of ROW_NONE changes nothing, here and below. Context: tool.
+ * Say when a block has gone that is not of this tick: index in lifetimes of how long it has lived.
+ * Context: tool.
  */
-void ledger_hold(struct ledger *ledger, struct block *block);
-
-/* A block is not there any more. Context: tool. */
-void ledger_drop(struct ledger *ledger, const struct block *block);
-
-/* It is there because the program allocated it just now. Context: tool. */
-void ledger_count_allocation(struct ledger *ledger, const struct block *block);
+uint8_t ledger_lifetime(const struct ledger *ledger, const struct block *block);
 
 /* A release by a thread, as it was counted. */
 struct release {
@@ -76,27 +73,152 @@ struct release {
     bool is_temporary; /* so soon that it counts as temporary */
 };
 
-/*
- * A block is not there because a thread released it.
- * is_temporary: so soon that it counts as temporary.
- * Returns its lifetime, as struct release has it. Context: tool.
- */
-uint8_t ledger_count_release(struct ledger *ledger, const struct block *block, uint32_t stream,
-                             bool is_temporary);
-
 /* The release did not happen. Context: tool. */
 void ledger_uncount_release(struct ledger *ledger, const struct release *release);
 
-/* It was never released. Context: tool. */
+/* A block was never released. Context: tool. */
 void ledger_count_leak(struct ledger *ledger, const struct block *block);
 
 /* It is there still after all events: every sample from its first one on shows it. Context: tool. */
 void ledger_outlive(struct ledger *ledger, const struct block *block);
 
-/* A holding that is counted apart changes. Context: tool. */
-void ledger_change(struct holding *holding, uint64_t added_bytes, uint64_t removed_bytes);
-
 /* All events have been told. Rows' peaks are right from here on. Context: tool. */
 void ledger_close(struct ledger *ledger);
+
+/*
+ * What follows is done for every event: inline, since calls would cost as much as what they do.
+ */
+
+/* A holding changes. Context: tool. */
+static inline void ledger_change(struct holding *holding, uint64_t added_bytes,
+                                 uint64_t removed_bytes)
+{
+    holding->live_bytes += added_bytes - removed_bytes;
+    if (added_bytes > 0 && holding->live_bytes > holding->peak_bytes)
+        holding->peak_bytes = holding->live_bytes;
+}
+
+/* The owners of a row gain or lose bytes. */
+static inline void ledger_change_owners(struct ledger *ledger, const struct row *row,
+                                        uint64_t added_bytes, uint64_t removed_bytes)
+{
+    ledger_change(&ledger->thread_holdings[row->stream], added_bytes, removed_bytes);
+    ledger_change(&ledger->process_holdings[row->process], added_bytes, removed_bytes);
+    ledger_change(&ledger->allocator_holdings[row->allocator], added_bytes, removed_bytes);
+}
+
+/* The heap stops growing: was that a new peak? */
+static inline void ledger_end_growth(struct ledger *ledger)
+{
+    if (ledger->heap.bytes > ledger->totals.peak_bytes)
+        ledger_note_peak(ledger);
+}
+
+/* A row is about to change: see ledger.c. */
+static inline void ledger_touch(const struct ledger *ledger, struct row *row)
+{
+    if (row->generation == ledger->generation)
+        return;
+    row->generation = ledger->generation;
+    row->peak_bytes = row->live_bytes;
+    row->peak_blocks = row->live_blocks;
+}
+
+/*
+ * A block is there now; block->bytes and block->row say what and whose, its bucket is filled in. A
+ * row of ROW_NONE changes nothing, here and below. Context: tool.
+ */
+static inline void ledger_hold(struct ledger *ledger, struct block *block)
+{
+    uint64_t bytes = block->bytes;
+    struct row *row;
+
+    if (block->row == ROW_NONE)
+        return;
+    if (bytes == 0)
+        ledger_end_growth(ledger);
+    row = &ledger->rows.rows[block->row];
+    ledger_touch(ledger, row);
+    row->live_bytes += bytes;
+    row->live_blocks++;
+    ledger_change_owners(ledger, row, bytes, 0);
+    ledger->heap.bytes += bytes;
+    ledger->heap.blocks++;
+    ledger->heap.changes++;
+    ledger->grown_ns = ledger->now_ns;
+    timeline_raise(&ledger->timeline, ledger->now_ns, &ledger->heap);
+    if (ledger->intervals.instants != NULL)
+        block->bucket = intervals_next(&ledger->intervals, ledger->heap.changes);
+}
+
+/* A block is not there any more. Context: tool. */
+static inline void ledger_drop(struct ledger *ledger, const struct block *block)
+{
+    uint64_t bytes = block->bytes;
+    struct row *row;
+
+    if (block->row == ROW_NONE)
+        return;
+    ledger_end_growth(ledger);
+    row = &ledger->rows.rows[block->row];
+    ledger_touch(ledger, row);
+    row->live_bytes -= bytes;
+    row->live_blocks--;
+    ledger_change_owners(ledger, row, 0, bytes);
+    ledger->heap.bytes -= bytes;
+    ledger->heap.blocks--;
+    ledger->heap.changes++;
+    if (ledger->intervals.instants != NULL)
+        intervals_add(&ledger->intervals, block->row, block->bucket,
+                      intervals_next(&ledger->intervals, ledger->heap.changes), bytes);
+}
+
+/* It is there because the program allocated it just now. Context: tool. */
+static inline void ledger_count_allocation(struct ledger *ledger, const struct block *block)
+{
+    uint64_t bytes = block->bytes;
+    unsigned size_class = bytes == 0 ? 0 : 64 - (unsigned)__builtin_clzll(bytes);
+    struct row *row;
+
+    if (block->row == ROW_NONE)
+        return;
+    row = &ledger->rows.rows[block->row];
+    row->allocated_bytes += bytes;
+    row->allocations++;
+    ledger->size_bytes[size_class] += bytes;
+    ledger->size_allocations[size_class]++;
+}
+
+/* Add to, or with a step of -1 (all bits set) take from, the counts of releases. */
+static inline void ledger_step_release(struct ledger *ledger, const struct block *block,
+                                       uint32_t stream, uint8_t lifetime, bool is_temporary,
+                                       uint64_t step)
+{
+    struct profile_cost *temporary;
+
+    ledger->threads[stream].frees += step;
+    ledger->lifetimes[lifetime] += step;
+    if (!is_temporary)
+        return;
+    temporary = &ledger->rows.extras[block->row].temporary;
+    temporary->bytes += step * block->bytes;
+    temporary->allocations += step;
+    ledger->totals.temporary_allocations += step;
+}
+
+/*
+ * A block is not there because a thread released it.
+ * is_temporary: so soon that it counts as temporary.
+ * Returns its lifetime, as struct release has it. Context: tool.
+ */
+static inline uint8_t ledger_count_release(struct ledger *ledger, const struct block *block,
+                                           uint32_t stream, bool is_temporary)
+{
+    uint8_t lifetime = block->tick == ledger->tick ? 0 : ledger_lifetime(ledger, block);
+
+    if (block->row != ROW_NONE)
+        ledger_step_release(ledger, block, stream, lifetime, is_temporary, 1);
+    return lifetime;
+}
 
 #endif

@@ -18,7 +18,6 @@
 #include <string.h>
 
 enum {
-    PREFETCH_AHEAD = 8, /* events; far enough for a cache miss to be over */
     KEY_DOMAIN_SHIFT = 57,
 };
 
@@ -271,29 +270,26 @@ static void enter_tick(struct replay *replay, uint32_t tick)
     uint64_t time_ns = position > 0 ? replay->capture->ticks[position - 1].time_ns : 0;
 
     replay->tick = tick;
-    replay->has_tick = true;
     end_processes(replay, time_ns);
     ledger_advance(replay->ledger, time_ns, position);
 }
 
-static void replay_event(struct replay *replay, const struct event *event)
+void replay_prepare(struct replay *replay, const struct event *event)
 {
-    struct replay_stream *stream = &replay->streams[event->stream];
+    const struct replay_stream *stream = &replay->streams[event->stream];
 
-    if (event->tick != replay->tick || !replay->has_tick)
+    if (event->tick != replay->tick)
         enter_tick(replay, event->tick);
     if (event->segment >= replay->processes[event->process_index].fork_segment)
         enter_segment(replay, event);
     if (stream->pending.is_set && event->op != EVENT_UNDO && event->op != EVENT_NOTE &&
         event->op != EVENT_FAIL)
         settle(replay, event->stream);
+}
+
+void replay_rare(struct replay *replay, const struct event *event)
+{
     switch (event->op) {
-    case EVENT_ALLOC:
-        replay_alloc(replay, event);
-        break;
-    case EVENT_FREE:
-        replay_free(replay, event);
-        break;
     case EVENT_MAP:
         replay_map(replay, event);
         break;
@@ -307,24 +303,10 @@ static void replay_event(struct replay *replay, const struct event *event)
         undo_release(replay, event);
         break;
     case EVENT_FAIL:
-        replay->ledger->totals.failed_allocations += stream->is_selected;
+        replay->ledger->totals.failed_allocations += replay->streams[event->stream].is_selected;
         break;
     default: /* notes: lost events are in the threads' own counts */
         break;
-    }
-}
-
-void replay_events(struct replay *replay, const struct event *events, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        if (i + PREFETCH_AHEAD < count) {
-            const struct event *ahead = &events[i + PREFETCH_AHEAD];
-
-            live_blocks_prefetch(&replay->processes[ahead->process_index].blocks,
-                                 LIVE_KEY | (uint64_t)ahead->domain << KEY_DOMAIN_SHIFT |
-                                     ahead->address);
-        }
-        replay_event(replay, &events[i]);
     }
 }
 
@@ -382,6 +364,7 @@ struct replay *replay_open(const struct capture *capture, const struct profile_o
     replay->capture = capture;
     replay->options = options;
     replay->ledger = ledger;
+    replay->tick = UINT64_MAX;
     replay->streams = memory_allocate(capture->thread_count, sizeof(*replay->streams));
     replay->processes = memory_allocate(capture->process_count, sizeof(*replay->processes));
     for (uint32_t i = 0; i < capture->thread_count; i++)

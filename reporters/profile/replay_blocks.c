@@ -1,20 +1,18 @@
 /*
- * Blocks: ALLOC, FREE, and the release of a block taken back. Runs in the tools.
+ * Blocks: ALLOC, FREE, and the release of a block taken back. Nearly all events are of these, so the
+ * loop over them is here too, with nothing in it that others need. Runs in the tools.
  */
+#include "memtrack/format.h"
 #include "memtrack/protocol.h"
 #include "profile/replay_state.h"
 
 enum {
+    PREFETCH_AHEAD = 16, /* events; far enough for a cache miss to be over */
     KEY_DOMAIN_SHIFT = 57,
     PYTHON_REALLOC = 2, /* of the four entries of each Python domain */
     PYTHON_ENTRIES = 4,
     PYTHON_DOMAINS = 3,
 };
-
-bool replay_is_heap_domain(uint8_t domain)
-{
-    return domain <= DOMAIN_MAP;
-}
 
 static uint64_t key_of(const struct event *event)
 {
@@ -31,17 +29,14 @@ static bool is_realloc(uint8_t allocator)
            (allocator - ALLOCATOR_PYMALLOC) % PYTHON_ENTRIES == PYTHON_REALLOC;
 }
 
-void replay_alloc(struct replay *replay, const struct event *event)
+static inline void replay_alloc(struct replay *replay, struct replay_process *process,
+                                struct replay_stream *stream, const struct event *event)
 {
-    struct replay_stream *stream = &replay->streams[event->stream];
-    struct replay_process *process = &replay->processes[event->process_index];
     struct ledger *ledger = replay->ledger;
     uint64_t key = key_of(event);
     struct live_block *live;
     bool is_new;
 
-    if (!replay_is_heap_domain(event->domain))
-        return;
     if (process->pending_count > 0)
         replay_settle_block(replay, event->stream, key);
     live = live_blocks_put(&process->blocks, key, &is_new);
@@ -58,8 +53,7 @@ void replay_alloc(struct replay *replay, const struct event *event)
     };
     if (!stream->is_selected)
         return;
-    live->block.row = row_table_get(&ledger->rows, event->stack, event->stream,
-                                    replay->capture->stacks[event->stack].allocator);
+    live->block.row = row_table_get(&ledger->rows, replay->capture, event->stack, event->stream);
     ledger_count_allocation(ledger, &live->block);
     ledger_hold(ledger, &live->block);
 }
@@ -80,8 +74,8 @@ static bool is_temporary(const struct replay *replay, const struct block *block,
  * Take a block away. ret_release: what was counted, or NULL. It is read where it lies and copied only
  * for those who want it: a copy of what was stored field by field a moment ago is slow.
  */
-static void take_block(struct replay *replay, struct replay_process *process,
-                       struct live_block *live, uint32_t stream, struct release *ret_release)
+static inline void take_block(struct replay *replay, struct replay_process *process,
+                              struct live_block *live, uint32_t stream, struct release *ret_release)
 {
     bool is_soon = is_temporary(replay, &live->block, stream);
     uint8_t lifetime = ledger_count_release(replay->ledger, &live->block, stream, is_soon);
@@ -124,14 +118,12 @@ bool replay_restore_block(struct replay *replay, uint32_t stream, const struct u
     return true;
 }
 
-void replay_free(struct replay *replay, const struct event *event)
+static inline void replay_free(struct replay *replay, struct replay_process *process,
+                               const struct event *event)
 {
-    struct replay_process *process = &replay->processes[event->process_index];
     uint64_t key = key_of(event);
     struct live_block *live;
 
-    if (!replay_is_heap_domain(event->domain))
-        return;
     if (process->pending_count > 0)
         replay_settle_block(replay, event->stream, key);
     live = live_blocks_find(&process->blocks, key);
@@ -145,4 +137,25 @@ void replay_free(struct replay *replay, const struct event *event)
         take_block(replay, process, live, event->stream, NULL);
     else
         key_set_remove(&process->inherited, key);
+}
+
+void replay_events(struct replay *replay, const struct event *events, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const struct event *event = &events[i];
+        struct replay_stream *stream = &replay->streams[event->stream];
+        struct replay_process *process = &replay->processes[event->process_index];
+
+        if (i + PREFETCH_AHEAD < count)
+            live_blocks_prefetch(&process->blocks, key_of(event + PREFETCH_AHEAD));
+        if (event->tick != replay->tick || event->segment >= process->fork_segment ||
+            stream->pending.is_set)
+            replay_prepare(replay, event);
+        if (event->op == EVENT_ALLOC && replay_is_heap_domain(event->domain))
+            replay_alloc(replay, process, stream, event);
+        else if (event->op == EVENT_FREE && replay_is_heap_domain(event->domain))
+            replay_free(replay, process, event);
+        else
+            replay_rare(replay, event);
+    }
 }

@@ -47,8 +47,8 @@ static void insert(struct replay *replay, struct replay_process *process, struct
     range->block.bytes = range->end - range->start;
     range->block.row = ROW_NONE;
     if (range->is_counted && replay_is_heap_class(range->map_class))
-        range->block.row = row_table_get(&replay->ledger->rows, range->stack, range->stream,
-                                         replay->capture->stacks[range->stack].allocator);
+        range->block.row =
+            row_table_get(&replay->ledger->rows, replay->capture, range->stack, range->stream);
     if (range->is_counted && holding != NULL)
         ledger_change(holding, range->block.bytes, 0);
     ledger_hold(replay->ledger, &range->block);

@@ -5,6 +5,7 @@
 #define PROFILE_REPLAY_STATE_H
 
 #include "capture/merge.h"
+#include "memtrack/protocol.h"
 #include "profile/key_set.h"
 #include "profile/ledger.h"
 #include "profile/live_blocks.h"
@@ -74,16 +75,20 @@ struct replay {
     struct replay_process *processes;
     uint32_t *ends; /* processes that ended, by time */
     uint32_t end_count, next_end;
-    uint32_t tick; /* of the last event */
-    bool has_tick;
+    uint64_t tick; /* of the last event; UINT64_MAX: before the first */
 };
 
 /* What may still be done about a release: a place for it in its thread's history. */
 struct undo *replay_history(struct replay_stream *stream);
 
-/* ALLOC and FREE. Context: tool. */
-void replay_alloc(struct replay *replay, const struct event *event);
-void replay_free(struct replay *replay, const struct event *event);
+/*
+ * Do what has to be done before an event: at a new tick, at a segment in which somebody has to be
+ * asked, and when a release of its thread waits. Context: tool.
+ */
+void replay_prepare(struct replay *replay, const struct event *event);
+
+/* Tell an event that is neither ALLOC nor FREE. Context: tool. */
+void replay_rare(struct replay *replay, const struct event *event);
 
 /* Take a block away because its release took place. Context: tool. */
 void replay_release_block(struct replay *replay, uint32_t stream, uint64_t key);
@@ -118,8 +123,11 @@ void replay_wait(struct replay *replay, uint32_t stream, struct pending pending)
 void replay_settle_block(struct replay *replay, uint32_t stream, uint64_t key);
 void replay_settle_range(struct replay *replay, uint32_t stream, uint64_t address, uint64_t bytes);
 
-/* Does what an allocation made count as heap, and for whom? Context: tool. */
-bool replay_is_heap_domain(uint8_t domain);
+/* Does what an allocation made count as heap? Context: tool. */
+static inline bool replay_is_heap_domain(uint8_t domain)
+{
+    return domain <= DOMAIN_MAP;
+}
 bool replay_is_heap_class(uint8_t map_class);
 
 #endif

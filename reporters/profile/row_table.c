@@ -64,8 +64,8 @@ void row_table_init(struct row_table *rows, uint32_t stack_count)
     *rows = (struct row_table){.latest = memory_allocate(stack_count, sizeof(*rows->latest))};
 }
 
-uint32_t row_table_search(struct row_table *rows, uint32_t stack, uint32_t stream,
-                          uint8_t allocator)
+uint32_t row_table_search(struct row_table *rows, const struct capture *capture, uint32_t stack,
+                          uint32_t stream)
 {
     uint32_t *slot;
 
@@ -75,8 +75,10 @@ uint32_t row_table_search(struct row_table *rows, uint32_t stack, uint32_t strea
     if (*slot == 0) {
         if (rows->count == rows->capacity)
             grow_rows(rows);
-        rows->rows[rows->count] =
-            (struct row){.stack = stack, .stream = stream, .allocator = allocator};
+        rows->rows[rows->count] = (struct row){.stack = stack,
+                                               .stream = stream,
+                                               .process = capture->threads[stream].process_index,
+                                               .allocator = capture->stacks[stack].allocator};
         rows->extras[rows->count] = (struct row_extra){0};
         *slot = ++rows->count;
     }

@@ -18,6 +18,7 @@ struct row {
     uint64_t allocated_bytes, allocations;
     uint32_t live_blocks, peak_blocks;
     uint32_t stack, stream; /* indexes in the capture */
+    uint32_t process;       /* of the stream: index in the capture */
     uint8_t allocator;      /* of the stack */
 } __attribute__((aligned(64)));
 
@@ -42,22 +43,22 @@ struct row_table {
 void row_table_init(struct row_table *rows, uint32_t stack_count);
 
 /* The slow half of row_table_get(): another thread had the stack last. */
-uint32_t row_table_search(struct row_table *rows, uint32_t stack, uint32_t stream,
-                          uint8_t allocator);
+uint32_t row_table_search(struct row_table *rows, const struct capture *capture, uint32_t stack,
+                          uint32_t stream);
 
 /*
  * Return the row of a stack in a thread, made when it is new.
- * stack: below the stack_count of row_table_init(). Context: tool.
+ * stack, stream: indexes in the capture, which is that of row_table_init(). Context: tool.
  */
-static inline uint32_t row_table_get(struct row_table *rows, uint32_t stack, uint32_t stream,
-                                     uint8_t allocator)
+static inline uint32_t row_table_get(struct row_table *rows, const struct capture *capture,
+                                     uint32_t stack, uint32_t stream)
 {
     uint32_t latest = rows->latest[stack];
 
     /* Most stacks are of one thread. */
     if (latest != 0 && rows->rows[latest - 1].stream == stream)
         return latest - 1;
-    return row_table_search(rows, stack, stream, allocator);
+    return row_table_search(rows, capture, stack, stream);
 }
 
 /* Give it back; all zero bytes is allowed. Context: tool. */
