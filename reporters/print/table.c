@@ -33,49 +33,62 @@ static bool is_flexible(const struct table_column *column)
     return column->kind == TABLE_TEXT || column->kind == TABLE_PATH;
 }
 
-/* Give each flexible column what it wants, or an equal share where that is less. */
-static void share_width(struct table *table, unsigned available_columns, unsigned open_count)
+/* A path says most with its end; a name needs more room. */
+static unsigned weight_of(const struct table_column *column)
+{
+    return column->kind == TABLE_PATH ? 2 : 3;
+}
+
+/* Give each flexible column what it wants, or a share by its weight where that is less. */
+static void share_width(struct table *table, unsigned available_columns, unsigned open_weight)
 {
     bool is_settled[TABLE_MAX_COLUMNS] = {false};
     bool has_settled;
 
     do {
-        unsigned share = open_count > 0 ? available_columns / open_count : 0;
+        unsigned shared_columns = available_columns, shared_weight = open_weight;
 
         has_settled = false;
         for (unsigned i = 0; i < table->count; i++) {
-            if (!is_flexible(&table->columns[i]) || is_settled[i] || table->widths[i] > share)
+            unsigned weight = weight_of(&table->columns[i]);
+
+            if (!is_flexible(&table->columns[i]) || is_settled[i] ||
+                table->widths[i] > shared_columns * weight / shared_weight)
                 continue;
             is_settled[i] = has_settled = true;
             available_columns -= table->widths[i];
-            open_count--;
+            open_weight -= weight;
         }
     } while (has_settled);
-    for (unsigned i = 0; i < table->count; i++) {
+    /* From the right: paths stand there, and what they need at least is taken from the names. */
+    for (unsigned i = table->count; i-- > 0;) {
+        unsigned weight = weight_of(&table->columns[i]);
+
         if (!is_flexible(&table->columns[i]) || is_settled[i])
             continue;
-        table->widths[i] = available_columns / open_count;
-        available_columns -= table->widths[i];
-        open_count--;
+        table->widths[i] = available_columns * weight / open_weight;
+        open_weight -= weight;
         if (table->widths[i] < LEAST_COLUMNS)
             table->widths[i] = LEAST_COLUMNS;
+        available_columns -=
+            table->widths[i] < available_columns ? table->widths[i] : available_columns;
     }
 }
 
 static void fit_width(struct table *table)
 {
-    unsigned fixed_columns = GAP_COLUMNS * (table->count - 1), flexible_count = 0;
+    unsigned fixed_columns = GAP_COLUMNS * (table->count - 1), flexible_weight = 0;
 
     for (unsigned i = 0; i < table->count; i++) {
         if (is_flexible(&table->columns[i]))
-            flexible_count++;
+            flexible_weight += weight_of(&table->columns[i]);
         else
             fixed_columns += table->widths[i];
     }
     share_width(
         table,
         fixed_columns < table->style.width_columns ? table->style.width_columns - fixed_columns : 0,
-        flexible_count);
+        flexible_weight);
 }
 
 /* A cell as it fits in its column. */

@@ -1,8 +1,9 @@
 /*
  * A table of text: cells in, aligned lines out, no wider than asked where that is possible.
  *
- * Numbers are right-aligned and never cut; texts and paths share the width that is left, a text
- * loses its end and a path its start. One record is one line, without trailing spaces.
+ * Numbers are right-aligned and never cut; texts and paths share the width that is left, three parts
+ * to two where both need more. A text loses its end and a path its start. One record is one line,
+ * without trailing spaces.
  */
 #ifndef PRINT_TABLE_H
 #define PRINT_TABLE_H

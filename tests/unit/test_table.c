@@ -72,9 +72,9 @@ TEST(numbers_are_right_aligned_and_no_line_ends_with_a_space)
 TEST(narrow_tables_shorten_texts_at_the_end_and_paths_at_the_start)
 {
     char *text =
-        table_of(cells, 2, &(struct text_style){.width_columns = 35, .is_ascii = true}, false);
+        table_of(cells, 2, &(struct text_style){.width_columns = 32, .is_ascii = true}, false);
 
-    CHECK_TEXT(text, "294 MiB  get_file_...  ...ser.py:31\n"
+    CHECK_TEXT(text, "294 MiB  get_file_b...  ...py:31\n"
                      "    1 B  f\n");
     free(text);
 }
