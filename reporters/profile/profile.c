@@ -136,14 +136,12 @@ static void take_timeline(struct profile *profile, struct timeline *timeline)
             profile->peak_sample = i;
 }
 
-/* Events that were lost: said in the stream's own count, or by the process that could say no more. */
-static uint64_t count_lost(const struct capture *capture, const struct profile_options *options)
+/* Events that were lost and that only the process could count: no ring was there for them. */
+static uint64_t count_lost_unseen(const struct capture *capture,
+                                  const struct profile_options *options)
 {
     uint64_t lost = 0;
 
-    for (uint32_t i = 0; i < capture->thread_count; i++)
-        if (replay_is_selected(capture, options, i))
-            lost += capture->threads[i].lost;
     for (uint32_t i = 0; i < capture->process_count; i++)
         if (options->tid == 0 && (options->process_number == 0 ||
                                   capture->processes[i].number == options->process_number))
@@ -158,7 +156,7 @@ static void take_ledger(struct profile *profile, struct ledger *ledger,
     profile->totals = ledger->totals;
     profile->totals.reserved_peak_bytes = ledger->reserved.peak_bytes;
     profile->totals.mapped_file_peak_bytes = ledger->mapped_file.peak_bytes;
-    profile->totals.lost_events = count_lost(ledger->capture, options);
+    profile->totals.lost_events += count_lost_unseen(ledger->capture, options);
     resident_fill(ledger->capture, options->process_number, &ledger->timeline, ledger->processes,
                   &profile->totals.peak_rss_bytes);
     take_rows(profile, &ledger->rows);

@@ -23,7 +23,7 @@ enum {
 
 static const uint32_t none = UINT32_MAX; /* of indexes */
 
-bool replay_is_selected(const struct capture *capture, const struct profile_options *options,
+static bool is_selected(const struct capture *capture, const struct profile_options *options,
                         uint32_t stream)
 {
     const struct capture_thread *thread = &capture->threads[stream];
@@ -305,8 +305,26 @@ void replay_rare(struct replay *replay, const struct event *event)
     case EVENT_FAIL:
         replay->ledger->totals.failed_allocations += replay->streams[event->stream].is_selected;
         break;
-    default: /* notes: lost events are in the threads' own counts */
+    default: /* a note; NOTE_LOST only counts when the thread's own count is missing */
+        if (event->note == NOTE_LOST)
+            replay->streams[event->stream].noted_lost += event->bytes;
         break;
+    }
+}
+
+/*
+ * Events that were lost. A thread's count is written when its ring is given up; in a capture that
+ * was cut off before that, there is what it noted by then.
+ */
+static void count_lost(struct replay *replay)
+{
+    for (uint32_t i = 0; i < replay->capture->thread_count; i++) {
+        uint64_t lost = replay->capture->threads[i].lost;
+
+        if (lost < replay->streams[i].noted_lost)
+            lost = replay->streams[i].noted_lost;
+        if (replay->streams[i].is_selected)
+            replay->ledger->totals.lost_events += lost;
     }
 }
 
@@ -315,6 +333,7 @@ void replay_end(struct replay *replay)
     end_processes(replay, replay->ledger->timeline.end_ns);
     for (uint32_t i = 0; i < replay->capture->process_count; i++)
         leak_all(replay, i, false);
+    count_lost(replay);
 }
 
 /* By the time of their end, then by index. */
@@ -370,7 +389,7 @@ struct replay *replay_open(const struct capture *capture, const struct profile_o
     for (uint32_t i = 0; i < capture->thread_count; i++)
         replay->streams[i] =
             (struct replay_stream){.process = capture->threads[i].process_index,
-                                   .is_selected = replay_is_selected(capture, options, i)};
+                                   .is_selected = is_selected(capture, options, i)};
     for (uint32_t i = 0; i < capture->process_count; i++)
         replay->processes[i].first_child = replay->processes[i].next_child = none;
     for (uint32_t i = 0; i < capture->section_count; i++)

@@ -29,8 +29,4 @@ void replay_end(struct replay *replay);
 /* Give it back; NULL is allowed. Context: tool. */
 void replay_close(struct replay *replay);
 
-/* Is a thread one of those that were asked for? stream: index in capture.threads. Context: tool. */
-bool replay_is_selected(const struct capture *capture, const struct profile_options *options,
-                        uint32_t stream);
-
 #endif

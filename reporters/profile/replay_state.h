@@ -49,6 +49,7 @@ struct replay_stream {
     uint32_t ordinal; /* blocks allocated, modulo 2^32 */
     uint32_t process;
     bool is_selected;
+    uint64_t noted_lost; /* events, in its notes */
     struct pending pending;
     struct undo *undos; /* UNDO_DEPTH, newest first; NULL: none yet */
 };

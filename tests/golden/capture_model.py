@@ -69,6 +69,7 @@ class Model:
         self.ends = sorted((p["ended_ns"], i, n) for i, (n, p) in
                            enumerate(capture.processes.items()) if p.get("ended_ns", 0))
         self.ordinals, self.waits, self.history = Counter(), {}, defaultdict(list)
+        self.noted_lost = Counter()
         self.now = self.tick = 0
         self.heap = self.blocks = self.changes = 0
         self.totals = Counter()
@@ -453,7 +454,9 @@ class Model:
         elif event.op in (fmt.ALLOC, fmt.FREE):
             if event.domain <= MAPS:
                 (self.alloc if event.op == fmt.ALLOC else self.free)(process, event)
-        elif event.op != fmt.NOTE:
+        elif event.op == fmt.NOTE:
+            self.noted_lost[event.stream] += event.bytes if event.note == fmt.NOTE_LOST else 0
+        else:
             {fmt.MAP: self.map, fmt.UNMAP: self.unmap, fmt.PROTECT: self.protect,
              fmt.UNDO: self.undo}[event.op](process, event)
 
@@ -492,7 +495,8 @@ def resident(capture, model, process):
 
 
 def lost_events(capture, model, process, tid):
-    lost = sum(t.get("lost", 0) for s, t in capture.threads.items() if s in model.selected)
+    lost = sum(max(t.get("lost", 0), model.noted_lost[s]) for s, t in capture.threads.items()
+               if s in model.selected)
     if not tid:
         lost += sum(p.get("counter_6", 0) for n, p in capture.processes.items()
                     if process in (0, n))
