@@ -240,8 +240,11 @@ static bool is_over(struct collect *collect)
     if (forks > children && (process_watch_is_alive(&collect->silent) ||
                              process_watch_begin(&collect->silent, processes_find_silent(session))))
         return false;
-    /* Last: who was silent, and is not there any more, may have taken a slot before it ended. */
-    return !has_newcomer(collect);
+    /*
+     * Last: who was silent, and is not there any more, may have taken a slot before it ended; and
+     * the drain may have found it since we looked.
+     */
+    return !has_newcomer(collect) && processes_left(session) == 0;
 }
 
 /*
