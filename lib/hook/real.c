@@ -50,6 +50,7 @@ static const char *const names[] = {
     "free_aligned_sized",
     "brk",
     "sbrk",
+    "mlockall",
     "prctl",
     "pthread_setname_np",
     "execve",

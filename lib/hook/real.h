@@ -39,6 +39,7 @@ struct real_functions {
     void (*free_aligned_sized)(void *block, size_t align_bytes, size_t size_bytes);
     int (*brk)(void *end);
     void *(*sbrk)(intptr_t increment);
+    int (*mlockall)(int flags);
     int (*prctl)(int option, ...);
     int (*pthread_setname_np)(pthread_t thread, const char *name);
     int (*execve)(const char *path, char *const *arguments, char *const *environment);

@@ -141,8 +141,11 @@ static struct context *claim(uintptr_t frame)
     if (context_own == &context_muted)
         context_own = context_held.context; /* a handler's event: the allocator's are out already */
     if (context_own->slots == NULL && process_claim()) {
-        struct context *context = ring_wait_for();
+        struct context *context;
 
+        process.image->claims++;
+        context = ring_wait_for();
+        process.image->claims--;
         if (context != NULL)
             context_own = context;
     }

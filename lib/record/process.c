@@ -26,6 +26,7 @@ enum process_image_state {
 
 enum {
     IMAGE_BYTES = 4096,
+    PAGE_MAX_BYTES = 65536,
 };
 
 #define CLAIM_LIMIT_NS UINT64_C(1000000000)
@@ -81,7 +82,7 @@ bool process_open(struct pool_header *header, size_t mapped_bytes, uint32_t ring
     process.directory = (struct ring_entry *)(pool + header->directory_offset);
     process.rings = (struct slot *)(pool + header->rings_offset);
     process.death_word = (_Atomic uint32_t *)(pool + header->death_word_offset);
-    process.ring_count = ring_count;
+    process.ring_count = process.context_count = ring_count;
     if (header->min_size > 0)
         process.mode |= PROCESS_SKIPS_SMALL;
     /* Segment 0 is left out: a highest segment of 0 says "none yet". */
@@ -198,6 +199,57 @@ static void let_go_of_pool(void)
     if (process.image->state == IMAGE_LIVE && !process_is_borrowed())
         atomic_store_explicit(&process.slot->state, PROCESS_DETACHED, memory_order_release);
     sys_map_over(process.header, process.mapped_bytes);
+}
+
+/* Whether one of our threads has a ring from this number on. */
+static bool has_ring_from(uint32_t first)
+{
+    uint32_t ready = atomic_load_explicit(&process.header->rings_ready, memory_order_acquire);
+
+    for (uint32_t i = first; i < ready; i++)
+        if (atomic_load_explicit(&process.directory[i].state, memory_order_acquire) != RING_FREE &&
+            process.directory[i].process == process.image->number)
+            return true;
+    return false;
+}
+
+/* Of any size that a machine may have. */
+static size_t whole_pages(size_t size_bytes)
+{
+    return (size_bytes + PAGE_MAX_BYTES - 1) & ~(size_t)(PAGE_MAX_BYTES - 1);
+}
+
+/* Unmap what lies behind the first so many rings and contexts. */
+static void unmap_from(uint32_t ring_count)
+{
+    size_t kept_bytes = whole_pages(process.header->rings_offset + (size_t)ring_count * RING_BYTES);
+    size_t context_bytes = whole_pages(ring_count * sizeof(struct context));
+    size_t all_bytes = process.context_count * sizeof(struct context);
+
+    if (kept_bytes < process.mapped_bytes)
+        sys_unmap((char *)process.header + kept_bytes, process.mapped_bytes - kept_bytes);
+    if (context_bytes < all_bytes)
+        sys_unmap((char *)process.contexts + context_bytes, all_bytes - context_bytes);
+    process.mapped_bytes = kept_bytes;
+}
+
+void process_keep_few_rings(void)
+{
+    uint32_t before = process.ring_count, count;
+
+    if (process.header == NULL || process.is_off || process.image->state != IMAGE_LIVE)
+        return;
+    count = atomic_load_explicit(&process.header->rings_ready, memory_order_acquire);
+    if (count < POOL_RINGS_OF_SMALL_TARGET)
+        count = POOL_RINGS_OF_SMALL_TARGET;
+    if (count >= before)
+        return;
+    /* Sequentially consistent, both here and where a claim begins: one of us sees the other. */
+    process.ring_count = count;
+    if (process.image->claims != 0 || has_ring_from(count))
+        process.ring_count = before;
+    else
+        unmap_from(count);
 }
 
 bool process_is_recording(void)

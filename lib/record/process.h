@@ -35,11 +35,12 @@ struct process {
     struct ring_entry *directory;
     struct slot *rings;
     _Atomic uint32_t *death_word;
-    uint32_t ring_count;         /* how many of them we have mapped */
-    size_t mapped_bytes;         /* of the pool, from header on */
     struct context *contexts;    /* one for each ring; wiped memory */
+    uint32_t context_count;      /* when it was mapped */
     struct process_image *image; /* wiped memory */
     /* Changing. */
+    _Atomic uint32_t ring_count; /* how many rings we have mapped; may fall once */
+    size_t mapped_bytes;         /* of the pool, from header on */
     struct pool_process *slot;
     _Atomic uint32_t parent_number; /* for the child that is forked next: our own number */
     _Atomic bool is_off;            /* for good: nobody drains, or the session is over */
@@ -58,7 +59,8 @@ struct process_image {
     _Atomic uint32_t number;
     _Atomic uint32_t pid;
     _Atomic uint32_t rings_claimed;
-    _Atomic uint64_t refused_ns; /* when a thread last waited for a ring in vain; 0: never */
+    _Atomic uint32_t claims;           /* threads that are about to take a ring */
+    _Atomic uint64_t refused_ns;       /* when a thread last waited for a ring in vain; 0: never */
     _Atomic uint32_t contexts_touched; /* that cost memory */
     _Atomic bool has_announced_python;
 };
@@ -132,6 +134,13 @@ bool process_lost_collector(void);
  * Context: hot path (slow paths only).
  */
 bool process_is_recording(void);
+
+/*
+ * Give back the address space of rings that do not have memory yet: from now on no more threads can
+ * record than do or may now. Does nothing while a thread is about to take a ring.
+ * Context: any thread.
+ */
+void process_keep_few_rings(void);
 
 /* Add 1 to the epoch, so that every thread begins a segment. Context: any thread. */
 void process_next_epoch(void);

@@ -27,6 +27,7 @@
 enum {
     COUNT = 2000,
     BLOCK_BYTES = 40021,
+    LOCKED_LIMIT_KB = 32 << 10,
     CODE_DONE = 11,   /* all went as it should */
     CODE_CANNOT = 12, /* the machine does not allow what the case is about */
 };
@@ -222,6 +223,27 @@ static void case_address_space(const char *unused)
     allocate();
 }
 
+/* Locks all that it has: more than LOCKED_LIMIT is nothing of this program's. */
+static void case_locks_memory(const char *unused)
+{
+    char line[256] = "";
+    long locked_kb = -1;
+    FILE *status;
+
+    (void)unused;
+    if (mlockall(MCL_CURRENT) != 0)
+        cannot();
+    status = fopen("/proc/self/status", "r");
+    while (status != NULL && fgets(line, sizeof(line), status) != NULL)
+        if (sscanf(line, "VmLck: %ld", &locked_kb) == 1)
+            break;
+    allocate();
+    if (locked_kb < 0 || locked_kb > LOCKED_LIMIT_KB)
+        _exit(97);
+    munlockall();
+    allocate();
+}
+
 /* Becomes a daemon: the program has ended, its grandchild goes on. */
 static void case_daemon(const char *unused)
 {
@@ -305,6 +327,7 @@ static const struct {
     {"filter_and_exec", case_filter_and_exec},
     {"no_privileges_and_exec", case_no_privileges_and_exec},
     {"address_space", case_address_space},
+    {"locks_memory", case_locks_memory},
     {"daemon", case_daemon},
     {"small_signal_stack", case_small_signal_stack},
     {"out_of_memory", case_out_of_memory},
