@@ -11,8 +11,14 @@
 #include "memtrack/protocol.h"
 #include "record/process.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+
+enum {
+    LIBRARY_MAX_BYTES = 4096,
+};
 
 static const char library_name[] = "libmemtrack.so";
 static const char preload_variable[] = "LD_PRELOAD=";
@@ -36,27 +42,55 @@ static bool is_our_library(const char *element, size_t length)
            (length == name_length || element[length - name_length - 1] == '/');
 }
 
-static bool has_our_library(const char *list)
+/* Return our library's element of an LD_PRELOAD list, and its length; NULL: it has none. */
+static const char *find_our_library(const char *list, size_t *ret_length)
 {
     size_t length;
 
     for (; *list != '\0'; list += length) {
         list += strspn(list, separators);
         length = strcspn(list, separators);
-        if (is_our_library(list, length))
-            return true;
+        if (is_our_library(list, length)) {
+            *ret_length = length;
+            return list;
+        }
     }
-    return false;
+    return NULL;
+}
+
+/*
+ * Whether our library is not there any more for who would load it next: behind another root, or not
+ * to be read by another user. The loader would say so on the program's stderr.
+ */
+static bool is_library_gone(char *const *vector)
+{
+    char path[LIBRARY_MAX_BYTES];
+    const char *element = NULL;
+    size_t length = 0;
+    long fd;
+
+    for (; *vector != NULL && element == NULL; vector++)
+        if (begins_with(*vector, preload_variable))
+            element = find_our_library(*vector + strlen(preload_variable), &length);
+    if (element == NULL || *element != '/' || length >= sizeof(path) || sys_makes_no_calls())
+        return false;
+    memcpy(path, element, length);
+    path[length] = '\0';
+    fd = sys_call(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    if (!sys_failed(fd))
+        sys_call(SYS_close, fd, 0, 0, 0, 0, 0);
+    return fd == -ENOENT || fd == -ENOTDIR || fd == -EACCES;
 }
 
 bool environment_has_session(char *const *vector)
 {
     bool has_session = false, has_library = false;
+    size_t length;
 
     for (; vector != NULL && *vector != NULL; vector++) {
         has_session |= begins_with(*vector, session_variable);
         has_library |= begins_with(*vector, preload_variable) &&
-                       has_our_library(*vector + strlen(preload_variable));
+                       find_our_library(*vector + strlen(preload_variable), &length) != NULL;
     }
     return has_session && has_library;
 }
@@ -161,16 +195,19 @@ void environment_copy(struct environment *copy, char *const *vector)
 {
     size_t count, text_bytes;
     char **entries, *text;
+    bool is_followed;
 
     copy->vector = vector;
     copy->mapped = NULL;
-    if (process.header == NULL || vector == NULL ||
-        (process_is_followed() && !sys_makes_no_calls()))
+    if (process.header == NULL || vector == NULL)
+        return;
+    is_followed = process_is_followed() && !is_library_gone(vector);
+    if (is_followed && !sys_makes_no_calls())
         return;
     measure(vector, &count, &text_bytes);
     if (!make_room(copy, count, text_bytes, &entries, &text))
         return; /* the child asks for the session: unmarked, or the collector says no */
-    if (process_is_followed())
+    if (is_followed)
         copy_with_mark(vector, entries, text);
     else
         copy_without_session(vector, entries, text);

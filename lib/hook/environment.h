@@ -25,8 +25,9 @@ struct environment {
 bool environment_has_session(char *const *vector);
 
 /*
- * Leave the session and our library out of a copy, when children are not to be followed; mark the
- * session in a copy, when a system call filter is expected; else the copy's vector is the original.
+ * Leave the session and our library out of a copy, when children are not to be followed or could not
+ * load it; mark the session in a copy, when a system call filter is expected; else the copy's vector
+ * is the original.
  * vector: NULL at the end, or NULL; must outlive the copy.
  * Context: any thread, also a child of vfork.
  */

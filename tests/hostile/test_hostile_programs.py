@@ -2,6 +2,8 @@
 import json
 import os
 import pathlib
+import re
+import shutil
 import signal
 import subprocess
 import time
@@ -66,6 +68,20 @@ def test_program_that_may_not_gain_privileges_is_recorded(plain_and_tracked, pro
 
 def test_program_that_changes_its_root(plain_and_tracked, tmp_path):
     capture = plain_and_tracked("changes_root", tmp_path)
+    capture.assert_sound()
+    assert len(own_blocks(capture)) == COUNT
+
+
+def test_program_that_executes_behind_another_root(plain_and_tracked, programs, tmp_path):
+    """Our library is not there: the loader must not say so on the program's stderr."""
+    program = programs("hostile")
+    shutil.copy(program, tmp_path / "hostile")
+    listed = subprocess.run(["ldd", program], stdout=subprocess.PIPE, text=True, check=True).stdout
+    for path in re.findall(r"(/\S+) \(0x", listed):
+        target = tmp_path / path.lstrip("/")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, target)
+    capture = plain_and_tracked("changes_root_and_execs", tmp_path)
     capture.assert_sound()
     assert len(own_blocks(capture)) == COUNT
 

@@ -213,6 +213,15 @@ static void case_no_privileges_and_exec(const char *program)
     execute(program);
 }
 
+/* The next image finds no library of ours behind the new root. */
+static void case_changes_root_and_execs(const char *folder)
+{
+    if (chroot(folder) != 0 || chdir("/") != 0)
+        cannot();
+    allocate();
+    execute("/hostile");
+}
+
 static void case_address_space(const char *unused)
 {
     struct rlimit limit = {256u << 20, 256u << 20};
@@ -320,6 +329,7 @@ static const struct {
     {"closes_all", case_closes_all},
     {"changes_directory", case_changes_directory},
     {"changes_root", case_changes_root},
+    {"changes_root_and_execs", case_changes_root_and_execs},
     {"changes_user", case_changes_user},
     {"strict", case_strict},
     {"filter", case_filter},
