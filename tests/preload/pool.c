@@ -115,7 +115,8 @@ static uint64_t drain_ring(struct test_pool *pool, uint32_t ring_index, bool ski
     uint64_t begin = number;
     struct pool_stream *stream;
 
-    if (cursor == number)
+    /* Acquire: whose ring it is was written before. */
+    if (cursor == number || atomic_load_explicit(&ring->state, memory_order_acquire) != RING_OWNED)
         return 0;
     require(cursor - number <= RING_SLOT_COUNT, "the cursor is more than a lap ahead");
     stream = stream_of(pool, ring_index);

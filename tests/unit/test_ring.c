@@ -137,9 +137,12 @@ TEST(a_sleeping_reader_is_woken_once_there_is_half_a_ring_to_read)
 static pthread_t reader;
 static atomic_bool must_stop;
 
+/* Reads nothing before somebody has to wait for it. */
 static void *read_slowly(void *unused)
 {
     (void)unused;
+    while (!must_stop && pool.table[0].counters[COUNTER_WAITS] == 0)
+        sys_sleep(1000000);
     while (!must_stop) {
         sys_sleep(5000000);
         atomic_fetch_add(&pool.header->heartbeat, 1);
