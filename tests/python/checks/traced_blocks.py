@@ -5,12 +5,6 @@ out). Then blocks are kept from everywhere: generators, classes, callbacks, coro
 Blocks are compared that both know: tracemalloc sees what goes through Python's allocators, the
 probe what goes through malloc (PROBE_BLOCKS: of at least so many bytes).
 """
-import tracemalloc
-
-FRAMES = 12
-GC_HEAD_BYTES = 16
-tracemalloc.start(FRAMES)
-
 import asyncio
 import ctypes
 import functools
@@ -20,10 +14,14 @@ import json
 import os
 import sys
 import threading
+import tracemalloc
 import types
 import unittest
 
 import probe
+
+FRAMES = 12
+GC_HEAD_BYTES = 16
 
 kept = []
 ran = {"tests": 0, "modules": []}
@@ -83,7 +81,7 @@ async def gathered():
 
 def grow():
     grown = []
-    for i in range(20000):
+    for i in range(5000):
         grown.append(i)  # moved again and again: the last one counts
     return grown
 
@@ -119,11 +117,7 @@ def is_frame(address):
     return sys.version_info < (3, 11) and object_type == id(types.FrameType)
 
 
-def compare(address, size, words):
-    """Nothing to say of a block that tracemalloc does not know: the C library's, or another's."""
-    known = traceback_of(0, address)
-    if known is None or is_frame(address):
-        return
+def compare(size, words, known):
     walked = [None if frame.code is None else frame.place()[:2]
               for frame in probe.frames(words)]
     expected = [(file, line) for file, line in known[:FRAMES]]
@@ -137,10 +131,15 @@ def compare(address, size, words):
 traceback_of = ctypes.pythonapi._PyTraceMalloc_GetTraceback
 traceback_of.restype = ctypes.py_object
 traceback_of.argtypes = [ctypes.c_uint, ctypes.c_size_t]
+tracemalloc.start(FRAMES)  # after the imports, at which it spends minutes
 run_tests(sys.argv[1:])
 keep_blocks()
 gc.collect()
 probe.held.probe_keep_blocks(False)
-for block in probe.blocks():
+# Nothing to say of a block that tracemalloc does not know: the C library's, or another's.
+known_blocks = [(size, words, traceback_of(0, address)) for address, size, words in probe.blocks()
+                if traceback_of(0, address) is not None and not is_frame(address)]
+tracemalloc.stop()
+for block in known_blocks:
     compare(*block)
 probe.finish(**ran)
