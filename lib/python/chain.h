@@ -37,6 +37,7 @@ enum {
      */
     CHAIN_VERIFY_LIMIT = 4096,
     CHAIN_WATERMARK_SEARCH = 16, /* frames looked at for one that can carry the watermark */
+    CHAIN_SHORT = 24,
 };
 
 /* python_walk_frame.code_id, besides ids; CODE_ID_NONE: not known, or no code. */
@@ -99,18 +100,41 @@ CHAIN_INLINE bool chain_is_boundary(uintptr_t frame, const struct frame_layout *
     return layout->owner != 0 && load_u8(frame, layout->owner) >= FRAME_OWNED_BY_C_FROM;
 }
 
-/* True when the frame, at the address that the entry has, does not say what it said. */
-CHAIN_INLINE bool chain_differs(const struct python_walk_frame *entry,
+/* True when a frame does not say what the entry of its address says. */
+CHAIN_INLINE bool chain_differs(uintptr_t frame, const struct python_walk_frame *entry,
                                 const struct frame_layout *layout)
 {
-    bool differs = chain_instruction(entry->frame, layout) != entry->instruction;
+    bool differs = chain_instruction(frame, layout) != entry->instruction;
 
     /* A pointer into a code object says which; a number does not, nor a pointer into a copy. */
     if (layout->instruction_kind != INSTRUCTION_POINTER || layout->copy != 0)
-        differs |= load_word(entry->frame, layout->code) != entry->code;
+        differs |= load_word(frame, layout->code) != entry->code;
     if (layout->entry != 0)
-        differs |= chain_entry_flag(entry->frame, layout) != (entry->code_id & CHAIN_IS_ENTRY);
+        differs |= chain_entry_flag(frame, layout) != (entry->code_id & CHAIN_IS_ENTRY);
     return differs;
+}
+
+/*
+ * Returns true when the chain is the cached one and nothing has changed in it: the usual case, in
+ * the fewest steps. Only asked of short chains, which are compared again when it is not so.
+ */
+CHAIN_INLINE bool chain_is_same(const struct python_walk *walk, uintptr_t top,
+                                const struct frame_layout *layout)
+{
+    const struct python_walk_frame *first = walk->frames;
+    const struct python_walk_frame *entry = first + walk->depth;
+    uintptr_t frame = top, predicted;
+
+    while (entry != first) {
+        entry--;
+        predicted = load_as_predicted(entry->frame);
+        if (frame != entry->frame)
+            return false;
+        if (chain_differs(predicted, entry, layout))
+            return false;
+        frame = chain_previous(predicted, layout);
+    }
+    return frame == 0;
 }
 
 /*
@@ -126,15 +150,17 @@ CHAIN_INLINE bool chain_verify(const struct python_walk *walk, uint32_t count, u
     const struct python_walk_frame *entry = &walk->frames[count - 1];
     const struct python_walk_frame *last = &walk->frames[floor];
     const struct python_walk_frame *changed = &walk->frames[match->same];
-    uintptr_t previous;
+    uintptr_t frame = entry->frame, previous, next;
 
     for (;; entry--) {
-        if (__builtin_expect(chain_differs(entry, layout), 0))
+        if (__builtin_expect(chain_differs(frame, entry, layout), 0))
             changed = entry;
-        previous = chain_previous(entry->frame, layout);
+        previous = chain_previous(frame, layout);
         if (entry == last)
             break;
-        if (__builtin_expect(previous != entry[-1].frame, 0))
+        next = entry[-1].frame;
+        frame = load_as_predicted(next);
+        if (__builtin_expect(previous != next, 0))
             goto broken;
     }
     if (floor == 0 && previous != 0 && !walk->is_truncated)
@@ -299,7 +325,7 @@ CHAIN_INLINE uint32_t chain_fill(struct python_walk *walk, uintptr_t frame, uint
             id = CODE_ID_NONE;
         else if (check_names && id != CHAIN_BOUNDARY)
             id = code_names_find(code & ~(uintptr_t)FRAME_CODE_TAGS);
-        if (i < cached && entry->frame == frame && !chain_differs(entry, layout) &&
+        if (i < cached && entry->frame == frame && !chain_differs(frame, entry, layout) &&
             id == (entry->code_id & ~CHAIN_IS_ENTRY) && entry->code == code)
             continue;
         changed = i;

@@ -41,8 +41,8 @@ static struct bucket *_Atomic levels[LEVEL_COUNT];
 
 /* Tallies and numbers that order nothing: relaxed. */
 static _Atomic uint32_t last_id;
-static _Atomic uint32_t generation;
 static _Atomic uint64_t lost;
+_Atomic uint32_t code_names_releases;
 static _Atomic uint64_t memory_bytes;
 
 static void (*_Atomic original_dealloc)(void *code);
@@ -242,7 +242,7 @@ static void dealloc_code(void *code)
 
     /* The generation moves before the memory can be used again, so whoever gets it sees that. */
     if (forget((uintptr_t)code))
-        atomic_fetch_add_explicit(&generation, 1, memory_order_release);
+        atomic_fetch_add_explicit(&code_names_releases, 1, memory_order_release);
     original(code);
 }
 
@@ -254,11 +254,6 @@ void code_names_watch(const struct python_runtime *runtime)
     atomic_store_explicit(&original_dealloc, original, memory_order_release);
     /* One word, always a valid function: whoever calls through it meanwhile gets either. */
     __atomic_store_n((uintptr_t *)slot, (uintptr_t)dealloc_code, __ATOMIC_RELEASE);
-}
-
-uint32_t code_names_generation(void)
-{
-    return atomic_load_explicit(&generation, memory_order_relaxed);
 }
 
 uint64_t code_names_lost(void)

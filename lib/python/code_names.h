@@ -21,6 +21,9 @@ enum {
     CODE_ID_MAX = 0x7fffffff, /* 31 bits, as in a frame */
 };
 
+/* Code objects released that had an id; code_names_generation() reads it. */
+extern _Atomic uint32_t code_names_releases;
+
 /*
  * Watch for code objects that are released: from now on a stale entry is never found.
  * runtime: lives as long as the process; its code type's tp_dealloc is replaced by one that calls
@@ -45,7 +48,10 @@ uint32_t code_names_find(uintptr_t code);
  * Return a number that changes when a code object that had an id has been released: what was kept by
  * its address may then stand for another. Context: hot path.
  */
-uint32_t code_names_generation(void);
+static inline uint32_t code_names_generation(void)
+{
+    return atomic_load_explicit(&code_names_releases, memory_order_relaxed);
+}
 
 /* Names that could not be announced or remembered so far. Context: any thread. */
 uint64_t code_names_lost(void);

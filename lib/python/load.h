@@ -32,6 +32,16 @@ static inline uint8_t load_u8(uintptr_t base, size_t offset)
     return __atomic_load_n((const uint8_t *)(base + offset), __ATOMIC_RELAXED);
 }
 
+/*
+ * Return the same value, in a copy of which the compiler knows nothing. After a check that the value
+ * equals another it would go on with the other, and wait for it. Context: hot path.
+ */
+static inline uintptr_t load_as_predicted(uintptr_t value)
+{
+    __asm__("" : "+r"(value));
+    return value;
+}
+
 /* Store a word there. Context: hot path. */
 static inline void store_word(uintptr_t base, size_t offset, uintptr_t value)
 {

@@ -184,7 +184,7 @@ enum python_refusal runtime_search(struct python_runtime *ret_runtime, bool *ret
  * in use may be another: the state that holds the GIL, if it is this thread's. (Another thread's may
  * be freed while we look at it; between these two loads its memory would have to be unmapped too.)
  */
-static uintptr_t state_in_use(const struct python_runtime *runtime, uintptr_t state)
+uintptr_t runtime_state_in_use(const struct python_runtime *runtime, uintptr_t state)
 {
     const struct runtime_layout *layout = &runtime->layout.runtime;
     uintptr_t current = load_word(runtime->address, layout->current_state);
@@ -196,20 +196,4 @@ static uintptr_t state_in_use(const struct python_runtime *runtime, uintptr_t st
     if (interpreter == 0 || load_word(interpreter, layout->interpreter_next) == 0)
         return state;
     return load_word(current, layout->state_thread) == (uintptr_t)pthread_self() ? current : state;
-}
-
-uintptr_t runtime_thread_state(const struct python_runtime *runtime)
-{
-    uintptr_t state = (uintptr_t)runtime->thread_state();
-    uintptr_t finalizing;
-
-    if (state == 0)
-        return 0;
-    /* Whoever ends the interpreter frees the other threads' states and stacks under them. */
-    finalizing = load_word(runtime->address, runtime->layout.runtime.finalizing);
-    if (finalizing != 0 && finalizing != state)
-        return 0;
-    if (runtime->layout.runtime.current_state != 0)
-        state = state_in_use(runtime, state);
-    return state;
 }

@@ -9,6 +9,7 @@
 #define PYTHON_RUNTIME_H
 
 #include "python/layout.h"
+#include "python/load.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -56,10 +57,31 @@ enum python_refusal runtime_choose_layout(uint32_t version, bool has_trace_refs,
                                           struct python_layout *ret_layout);
 
 /*
+ * Up to 3.11: return the state that the calling thread uses now, which with several interpreters may
+ * be another than the first one it had.
+ * Context: hot path.
+ */
+uintptr_t runtime_state_in_use(const struct python_runtime *runtime, uintptr_t state);
+
+/*
  * Return the thread state of the calling thread, 0 when Python does not know it or is going away.
  * Context: hot path.
  */
-uintptr_t runtime_thread_state(const struct python_runtime *runtime);
+static inline uintptr_t runtime_thread_state(const struct python_runtime *runtime)
+{
+    uintptr_t state = (uintptr_t)runtime->thread_state();
+    uintptr_t finalizing;
+
+    if (state == 0)
+        return 0;
+    /* Whoever ends the interpreter frees the other threads' states and stacks under them. */
+    finalizing = load_word(runtime->address, runtime->layout.runtime.finalizing);
+    if (finalizing != 0 && finalizing != state)
+        return 0;
+    if (runtime->layout.runtime.current_state != 0)
+        state = runtime_state_in_use(runtime, state);
+    return state;
+}
 
 /*
  * Make the walkers follow this interpreter (walk.c). Tests give one of their own making.

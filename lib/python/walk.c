@@ -103,13 +103,13 @@ CHAIN_INLINE bool cut(struct python_walk *walk, uintptr_t top,
     return true;
 }
 
-CHAIN_INLINE bool update(struct python_walk *walk, uintptr_t state,
-                         const struct python_announcer *announcer, struct python_delta *ret_delta,
-                         const struct frame_layout *layout)
+/* Walk a chain that is long, or not the one it was. top: its innermost frame. */
+CHAIN_INLINE bool update_changed(struct python_walk *walk, uintptr_t state, uintptr_t top,
+                                 const struct python_announcer *announcer,
+                                 struct python_delta *ret_delta, const struct frame_layout *layout)
 {
     uint32_t generation = code_names_generation();
     bool check_names = generation != walk->generation;
-    uintptr_t top = state != 0 ? chain_top(state, layout) : 0;
     uint32_t cached = walk->depth;
     struct chain_match match = chain_meet(walk, state, top, check_names ? 0 : cached, layout);
     uint32_t depth = match.kept + match.above;
@@ -138,6 +138,18 @@ CHAIN_INLINE bool update(struct python_walk *walk, uintptr_t state,
     ret_delta->pushed = walk->pushed;
     chain_set_watermark(walk, state, layout);
     return ret_delta->pop != 0 || ret_delta->push != 0;
+}
+
+CHAIN_INLINE bool update(struct python_walk *walk, uintptr_t state,
+                         const struct python_announcer *announcer, struct python_delta *ret_delta,
+                         const struct frame_layout *layout)
+{
+    uintptr_t top = state != 0 ? chain_top(state, layout) : 0;
+
+    if (walk->depth <= CHAIN_SHORT && !walk->is_truncated &&
+        walk->generation == code_names_generation() && chain_is_same(walk, top, layout))
+        return false;
+    return update_changed(walk, state, top, announcer, ret_delta, layout);
 }
 
 static bool walk_any(struct python_walk *walk, uintptr_t state,
