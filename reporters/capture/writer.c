@@ -324,7 +324,7 @@ static bool write_end(struct capture_writer *writer)
     size_t at = 0, left = directory.entry_count;
     uint8_t trailer[TRAILER_BYTES];
 
-    writer->directory = (struct directory){NULL};
+    writer->directory = (struct directory){.bytes = NULL};
     directory.last_offset = directory.last_segments[0] = directory.last_segments[1] = 0;
     do {
         size_t count = left < DIRECTORY_MAX_ENTRIES ? left : DIRECTORY_MAX_ENTRIES;
