@@ -47,6 +47,12 @@ char *executable_find(const char *name);
 enum executable_kind executable_read(const char *path, struct executable_elf *ret_elf,
                                      struct executable_script *ret_script);
 
+/*
+ * Whether a 64-bit little-endian ELF file asks its loader for a library whose name begins so.
+ * False also when the file cannot be read or makes no sense. Context: tool.
+ */
+bool executable_needs(const char *path, const char *prefix);
+
 /* Returns true when a "#!" line starts Python, by itself or through env. Context: tool. */
 bool executable_is_python(const struct executable_script *script);
 

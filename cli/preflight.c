@@ -77,6 +77,10 @@ static const char *own_loader_name(void)
     return words_base_name(own.loader);
 }
 
+/* Runtimes that end the program unless they are the first that is loaded. */
+static const char *const jealous[] = {"libasan.so", "libclang_rt.asan", "libhwasan.so",
+                                      "libclang_rt.hwasan"};
+
 static bool check_elf(const char *path, const struct executable_elf *elf, int *ret_status,
                       struct error *err)
 {
@@ -98,6 +102,15 @@ static bool check_elf(const char *path, const struct executable_elf *elf, int *r
     if (access(elf->loader, F_OK) != 0) {
         error_set(err, "%s: needs the loader %s, which is not there", path, elf->loader);
         return refuse(EXIT_NOT_FOUND, ret_status);
+    }
+    for (size_t i = 0; i < sizeof(jealous) / sizeof(jealous[0]); i++) {
+        if (!executable_needs(path, jealous[i]))
+            continue;
+        error_set(err,
+                  "%s: is built with AddressSanitizer, which ends a program where another library "
+                  "comes before its own: build it without",
+                  path);
+        return refuse(EXIT_NOT_EXECUTABLE, ret_status);
     }
     own_loader = own_loader_name();
     if (own_loader != NULL && strcmp(own_loader, words_base_name(elf->loader)) != 0) {

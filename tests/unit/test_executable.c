@@ -34,6 +34,32 @@ static void remove_files(void)
     rmdir(directory);
 }
 
+TEST(libraries_that_a_program_needs_are_found)
+{
+    CHECK(executable_needs("/proc/self/exe", "libc.so"));
+    CHECK(!executable_needs("/proc/self/exe", "libnothing.so"));
+    CHECK(!executable_needs("/nonexistent/program", "libc.so"));
+    CHECK(!executable_needs(file_with("\177ELF", 4), "libc.so"));
+    remove_files();
+}
+
+/* What comes of each wrong byte is not known: only that an answer does. */
+TEST(wrong_bytes_in_a_program_ask_for_no_more_than_it_has)
+{
+    static unsigned char head[4096], damaged[4096];
+    FILE *own = fopen("/proc/self/exe", "r");
+    size_t count = fread(head, 1, sizeof(head), own);
+
+    fclose(own);
+    for (size_t i = 0; i < count && i < 1000; i++) {
+        memcpy(damaged, head, count);
+        damaged[i] ^= 0xff;
+        executable_needs(file_with(damaged, count), "libc.so");
+    }
+    CHECK(count > 1000);
+    remove_files();
+}
+
 TEST(first_lines_name_their_interpreter)
 {
     static const struct {
