@@ -206,7 +206,7 @@ static void remember_section(struct capture_writer *writer, const struct writer_
     uint8_t *at;
 
     reserve(&directory->bytes, &directory->capacity_bytes,
-            directory->size_bytes + 4 * VARINT_MAX_BYTES);
+            directory->size_bytes + 4 * (size_t)VARINT_MAX_BYTES);
     at = directory->bytes + directory->size_bytes;
     at += varint_encode(section->type, at);
     at += varint_encode(section->stream, at);
