@@ -17,7 +17,7 @@
 #include <sys/mman.h>
 
 enum {
-    LIBRARY_MAX_BYTES = 4096,
+    LIBRARY_MAX_BYTES = 512, /* a longer path is not looked for */
 };
 
 static const char library_name[] = "libmemtrack.so";

@@ -8,11 +8,14 @@
 #include <stddef.h>
 
 enum {
-    ENVIRONMENT_MAX_COUNT = 512,
-    ENVIRONMENT_MAX_TEXT_BYTES = 1024,
+    ENVIRONMENT_MAX_COUNT = 64,
+    ENVIRONMENT_MAX_TEXT_BYTES = 512,
 };
 
-/* A copy; on the caller's stack when it is small: a child of vfork has no memory of its own. */
+/*
+ * A copy; on the caller's stack when it is small: a child of vfork has no memory of its own. That
+ * may be the smallest that a thread can have.
+ */
 struct environment {
     char *const *vector; /* to be used in place of the original */
     char **mapped;       /* NULL: on the stack */

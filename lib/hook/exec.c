@@ -5,6 +5,7 @@
  * here allocates. All of exec's forms are one of three real ones. What is recorded: that an exec
  * begins, and that it failed; a spawned child says itself that it is there.
  */
+#include "base/syscalls.h"
 #include "hook/environment.h"
 #include "hook/real.h"
 #include "record/life.h"
@@ -12,10 +13,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 enum {
-    LIST_MAX_COUNT = 1024, /* of execl(): they are written out in its call, so there are few */
+    LIST_FEW_COUNT = 32,
+};
+
+/* The arguments of execl(); on the stack when they are few, for that may be small. */
+struct list {
+    char *few[LIST_FEW_COUNT];
+    char **arguments;
+    size_t mapped_bytes;
 };
 
 /* One exec, in a form that all of them have. */
@@ -105,59 +114,84 @@ HOOK int execveat(int fd, const char *path, char *const *arguments, char *const 
 /*
  * Copy the arguments of execl(), the first one and the list up to its NULL.
  * list: afterwards behind the NULL.
- * Returns false when they are too many; errno then says so.
+ * Returns false when there is no memory for them; errno then says so.
  */
-static bool take_list(const char *first, va_list *list, char **arguments)
+static bool take_list(struct list *copy, const char *first, va_list *list)
 {
-    const char *argument = first;
+    size_t count = 1;
+    va_list counted;
 
-    for (unsigned i = 0; i < LIST_MAX_COUNT; i++) {
-        arguments[i] = (char *)(uintptr_t)argument;
-        if (argument == NULL)
-            return true;
-        argument = va_arg(*list, const char *);
+    va_copy(counted, *list);
+    for (const char *argument = first; argument != NULL; count++)
+        argument = va_arg(counted, const char *);
+    va_end(counted);
+    copy->arguments = copy->few;
+    copy->mapped_bytes = 0;
+    if (count > LIST_FEW_COUNT) {
+        long address = sys_call(SYS_mmap, 0, (long)(count * sizeof(char *)), PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+        if (sys_failed(address)) {
+            errno = ENOMEM;
+            return false;
+        }
+        copy->arguments = (char **)address;
+        copy->mapped_bytes = count * sizeof(char *);
     }
-    errno = E2BIG;
-    return false;
+    copy->arguments[0] = (char *)(uintptr_t)first;
+    for (size_t i = 1; i < count; i++)
+        copy->arguments[i] = va_arg(*list, char *);
+    return true;
+}
+
+/* The exec has failed. */
+static int give_back_list(struct list *copy, int result)
+{
+    if (copy->mapped_bytes > 0)
+        sys_unmap(copy->arguments, copy->mapped_bytes);
+    return result;
 }
 
 HOOK int execl(const char *path, const char *first, ...)
 {
-    char *arguments[LIST_MAX_COUNT];
+    struct list copy;
     va_list list;
     int result = -1;
 
     va_start(list, first);
-    if (take_list(first, &list, arguments))
-        result = exec_image(exec_path, (struct image){path, -1, 0, arguments, environ});
+    if (take_list(&copy, first, &list))
+        result = give_back_list(
+            &copy, exec_image(exec_path, (struct image){path, -1, 0, copy.arguments, environ}));
     va_end(list);
     return result;
 }
 
 HOOK int execlp(const char *file, const char *first, ...)
 {
-    char *arguments[LIST_MAX_COUNT];
+    struct list copy;
     va_list list;
     int result = -1;
 
     va_start(list, first);
-    if (take_list(first, &list, arguments))
-        result = exec_image(exec_search, (struct image){file, -1, 0, arguments, environ});
+    if (take_list(&copy, first, &list))
+        result = give_back_list(
+            &copy, exec_image(exec_search, (struct image){file, -1, 0, copy.arguments, environ}));
     va_end(list);
     return result;
 }
 
 HOOK int execle(const char *path, const char *first, ...)
 {
-    char *arguments[LIST_MAX_COUNT];
+    struct list copy;
     va_list list;
     int result = -1;
 
     va_start(list, first);
-    if (take_list(first, &list, arguments)) {
+    if (take_list(&copy, first, &list)) {
         char *const *environment = va_arg(list, char *const *);
 
-        result = exec_image(exec_path, (struct image){path, -1, 0, arguments, environment});
+        result = give_back_list(
+            &copy, exec_image(exec_path, (struct image){path, -1, 0, copy.arguments, environment}));
     }
     va_end(list);
     return result;

@@ -43,7 +43,8 @@ def own_blocks(capture):
 @pytest.mark.parametrize("case, blocks", [
     ("closes_all", COUNT), ("changes_directory", COUNT), ("changes_user", 2 * COUNT),
     ("strict", COUNT + 1), ("filter", COUNT), ("filter_threads", 2 * COUNT),
-    ("address_space", COUNT), ("small_signal_stack", COUNT), ("locks_memory", 2 * COUNT)])
+    ("address_space", COUNT), ("small_signal_stack", COUNT), ("locks_memory", 2 * COUNT),
+    ("small_thread", COUNT)])
 def test_program_is_unharmed_and_recorded(plain_and_tracked, case, blocks):
     capture = plain_and_tracked(case)
     capture.assert_sound()

@@ -297,6 +297,36 @@ static void case_small_signal_stack(const char *unused)
     allocate();
 }
 
+/* What a thread of the smallest size does, if it does no more than that: start a program. */
+static void *execute_in_child(void *unused)
+{
+    int status = -1;
+    pid_t child;
+
+    allocate();
+    child = fork();
+    if (child == 0) {
+        execl("/bin/sh", "sh", "-c", "exit 7", NULL);
+        _exit(8);
+    }
+    if (waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 7)
+        _exit(97);
+    return unused;
+}
+
+static void case_small_thread(const char *unused)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+
+    (void)unused;
+    if (pthread_attr_init(&attributes) != 0 ||
+        pthread_attr_setstacksize(&attributes, (size_t)sysconf(_SC_THREAD_STACK_MIN)) != 0 ||
+        pthread_create(&thread, &attributes, execute_in_child, NULL) != 0)
+        cannot();
+    pthread_join(thread, NULL);
+}
+
 /* No memory is left for anybody: what fails, fails as it would. */
 static void case_out_of_memory(const char *unused)
 {
@@ -340,6 +370,7 @@ static const struct {
     {"locks_memory", case_locks_memory},
     {"daemon", case_daemon},
     {"small_signal_stack", case_small_signal_stack},
+    {"small_thread", case_small_thread},
     {"out_of_memory", case_out_of_memory},
     {"clears_environment", case_clears_environment},
 };
