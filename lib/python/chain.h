@@ -41,12 +41,17 @@ enum {
 };
 
 /* python_walk_frame.code_id, besides ids; CODE_ID_NONE: not known, or no code. */
-#define CHAIN_BOUNDARY CODE_ID_MAX         /* a frame of the interpreter's own, not shown */
-#define CHAIN_IS_ENTRY (UINT32_C(1) << 31) /* or'ed to it where layout.entry says so */
+#define CHAIN_BOUNDARY CODE_ID_MAX /* a frame of the interpreter's own, not shown */
+
+/*
+ * In python_walk_frame.instruction, where layout.entry is a field: the frame begins an activation of
+ * the interpreter. Instructions are at even addresses, and the field is a bool.
+ */
+#define CHAIN_IS_ENTRY UINT64_C(1)
 
 struct python_walk_frame {
     uintptr_t frame;
-    uintptr_t instruction; /* as the frame holds it */
+    uintptr_t instruction; /* as chain_instruction() tells */
     uintptr_t code;        /* the same, with its tags */
     uint32_t code_id;
     uint32_t shown;
@@ -78,20 +83,11 @@ CHAIN_INLINE uintptr_t chain_previous(uintptr_t frame, const struct frame_layout
 /* Return where a frame is: an address or an offset, as its version holds it. Context: hot path. */
 CHAIN_INLINE uintptr_t chain_instruction(uintptr_t frame, const struct frame_layout *layout)
 {
-    if (layout->instruction_kind == INSTRUCTION_POINTER)
-        return load_word(frame, layout->instruction);
-    return load_u32(frame, layout->instruction);
-}
-
-/*
- * Return CHAIN_IS_ENTRY when a frame begins an activation of the interpreter, else 0.
- * Context: hot path.
- */
-CHAIN_INLINE uint32_t chain_entry_flag(uintptr_t frame, const struct frame_layout *layout)
-{
-    if (layout->entry == 0)
-        return 0;
-    return load_u8(frame, layout->entry) != 0 ? CHAIN_IS_ENTRY : 0;
+    if (layout->instruction_kind != INSTRUCTION_POINTER)
+        return load_u32(frame, layout->instruction);
+    if (layout->entry != 0)
+        return load_word(frame, layout->instruction) | load_u8(frame, layout->entry);
+    return load_word(frame, layout->instruction);
 }
 
 /* Returns true for a frame of the interpreter's own, which runs no code. Context: hot path. */
@@ -109,8 +105,6 @@ CHAIN_INLINE bool chain_differs(uintptr_t frame, const struct python_walk_frame 
     /* A pointer into a code object says which; a number does not, nor a pointer into a copy. */
     if (layout->instruction_kind != INSTRUCTION_POINTER || layout->copy != 0)
         differs |= load_word(frame, layout->code) != entry->code;
-    if (layout->entry != 0)
-        differs |= chain_entry_flag(frame, layout) != (entry->code_id & CHAIN_IS_ENTRY);
     return differs;
 }
 
@@ -319,20 +313,20 @@ CHAIN_INLINE uint32_t chain_fill(struct python_walk *walk, uintptr_t frame, uint
     for (uint32_t i = depth; i-- > from; frame = chain_previous(frame, layout)) {
         struct python_walk_frame *entry = &walk->frames[i];
         uintptr_t code = load_word(frame, layout->code);
-        uint32_t id = i < cached ? entry->code_id & ~CHAIN_IS_ENTRY : CODE_ID_NONE;
+        uint32_t id = i < cached ? entry->code_id : CODE_ID_NONE;
 
         if (i >= cached || entry->code != code)
             id = CODE_ID_NONE;
         else if (check_names && id != CHAIN_BOUNDARY)
             id = code_names_find(code & ~(uintptr_t)FRAME_CODE_TAGS);
         if (i < cached && entry->frame == frame && !chain_differs(frame, entry, layout) &&
-            id == (entry->code_id & ~CHAIN_IS_ENTRY) && entry->code == code)
+            id == entry->code_id && entry->code == code)
             continue;
         changed = i;
         entry->frame = frame;
         entry->instruction = chain_instruction(frame, layout);
         entry->code = code;
-        entry->code_id = id | chain_entry_flag(frame, layout);
+        entry->code_id = id;
     }
     return changed;
 }
@@ -364,11 +358,16 @@ CHAIN_INLINE uint64_t chain_offset(const struct python_walk_frame *entry, uintpt
                                    const struct frame_layout *layout,
                                    const struct code_layout *code_layout)
 {
+    uintptr_t instruction;
+
     if (layout->instruction_kind == INSTRUCTION_BYTES)
         return (uint64_t)(int64_t)(int32_t)entry->instruction;
     if (layout->instruction_kind == INSTRUCTION_UNITS)
         return (uint64_t)(int64_t)(int32_t)entry->instruction * 2;
-    return entry->instruction - chain_bytecode(entry->frame, code, layout, code_layout);
+    instruction = entry->instruction;
+    if (layout->entry != 0)
+        instruction &= ~CHAIN_IS_ENTRY;
+    return instruction - chain_bytecode(entry->frame, code, layout, code_layout);
 }
 
 /*
@@ -388,7 +387,7 @@ CHAIN_INLINE uint32_t chain_push(struct python_walk *walk, uint32_t from, uint32
     for (uint32_t i = from; i < depth; i++) {
         struct python_walk_frame *entry = &walk->frames[i];
         uintptr_t code = entry->code & ~(uintptr_t)FRAME_CODE_TAGS;
-        uint32_t id = entry->code_id & ~CHAIN_IS_ENTRY;
+        uint32_t id = entry->code_id;
         uint64_t offset, frame;
 
         entry->shown = shown;
@@ -399,7 +398,7 @@ CHAIN_INLINE uint32_t chain_push(struct python_walk *walk, uint32_t from, uint32
         }
         if (id == CODE_ID_NONE || id == CHAIN_BOUNDARY) {
             id = code_names_get(runtime, code, announcer);
-            entry->code_id = id | (entry->code_id & CHAIN_IS_ENTRY);
+            entry->code_id = id;
         }
         offset = id == CODE_ID_NONE ? SPECIAL_UNKNOWN
                                     : chain_offset(entry, code, layout, &runtime->layout.code);
@@ -407,7 +406,7 @@ CHAIN_INLINE uint32_t chain_push(struct python_walk *walk, uint32_t from, uint32
                                                                           << FRAME_CODE_SHIFT;
         /* Up to 3.10 each frame is an activation; in 3.11 it says so; from 3.12 a boundary does. */
         if (layout->owner != 0 ? !is_inner
-                               : layout->entry == 0 || (entry->code_id & CHAIN_IS_ENTRY) != 0)
+                               : layout->entry == 0 || (entry->instruction & CHAIN_IS_ENTRY) != 0)
             frame |= FRAME_ENTRY;
         is_inner = true;
         entry->shown = ++shown;
