@@ -30,7 +30,6 @@ struct drain {
     uint32_t most_slots;    /* read of one ring in this round */
     bool is_asked;          /* for a ring, since the last look at idle threads */
     bool has_read;          /* anything in this round */
-    bool has_failed_memory; /* a ring could not be given memory */
     bool has_ending;        /* a process, first seen in this round */
     uint64_t hurry_ns;      /* next poll, as long as it is the shorter one */
     uint32_t calm_rounds;   /* in which nothing was read */

@@ -168,8 +168,14 @@ static uint32_t innermost_of(const char *status)
 uint32_t proc_inner_pid(uint32_t pid)
 {
     char text[TEXT_BYTES];
+    const char *tgid;
 
-    return read_text(pid, "status", text) ? innermost_of(text) : 0;
+    if (!read_text(pid, "status", text))
+        return 0;
+    tgid = strstr(text, "\nTgid:");
+    if (tgid == NULL || strtoul(tgid + strlen("\nTgid:"), NULL, 10) != pid)
+        return 0; /* threads are found in /proc too, by their ids */
+    return innermost_of(text);
 }
 
 /* Look for a thread by the id it has in its own namespace. */

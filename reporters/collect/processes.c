@@ -162,6 +162,11 @@ static uint64_t pool_inode(const struct session *session)
     return fstat(session->pool.fd, &status) == 0 ? status.st_ino : 0;
 }
 
+static bool is_not_in_table(void *session, uint32_t pid)
+{
+    return find_pid(session, pid) == NULL;
+}
+
 /* Return the parent's pid when it sees itself as we do, 0 when not or not known. */
 static uint32_t find_parent_pid(const struct session *session, const struct process *process)
 {
@@ -187,18 +192,20 @@ static uint32_t search_pid(struct session *session, const struct process *proces
     uint32_t parent_pid = find_parent_pid(session, process);
     uint64_t inode = pool_inode(session);
 
-    if (seen_pid == inner_pid && find_pid(session, inner_pid) == NULL) {
-        /* Its memory may not be ours to look at (setuid). */
-        if (proc_maps_inode(inner_pid, inode) != PROC_NO)
+    if (seen_pid == inner_pid && is_not_in_table(session, inner_pid)) {
+        if (proc_maps_inode(inner_pid, inode) == PROC_YES)
             return inner_pid;
-        /* It has ended, or executes another program by now; who its parent is has not changed. */
+        /*
+         * It has ended, or executes another program by now, or its memory is not ours to look at
+         * (setuid). Who its parent is tells it from a stranger who has its pid in our namespace.
+         */
         if (parent_pid != 0 && proc_parent(inner_pid) == parent_pid)
             return inner_pid;
     }
     /* Nobody has that pid: the child of a parent in our namespace has ended and was waited for. */
     if (seen_pid == 0 && parent_pid != 0)
         return 0;
-    return proc_find(inode, inner_pid, NULL, NULL);
+    return proc_find(inode, inner_pid, is_not_in_table, session);
 }
 
 /* Returns true when another look is due. */
@@ -369,11 +376,6 @@ uint32_t processes_left(struct session *session)
     for (uint32_t i = 0; i < session_process_limit(session); i++)
         count += process_phase(&session->processes[i]) != PHASE_FREE;
     return count;
-}
-
-static bool is_not_in_table(void *user, uint32_t pid)
-{
-    return find_pid(user, pid) == NULL;
 }
 
 uint32_t processes_find_silent(struct session *session)

@@ -181,10 +181,8 @@ void ring_life_provide(struct drain *drain)
 
         if (count > RINGS_AT_ONCE)
             count = RINGS_AT_ONCE;
-        if (!pool_add_rings(&drain->session->pool, count)) {
-            drain->has_failed_memory = true;
-            return;
-        }
+        if (!pool_add_rings(&drain->session->pool, count))
+            return; /* threads wait for one, and in the end count what they lose */
         drain->free_rings += count;
     }
 }

@@ -131,6 +131,20 @@ def test_daemon_is_recorded_to_its_end(memtrack, programs):
     assert {"code": 4} in [process["exit"] for process in stats["processes"]]
 
 
+def test_children_behind_a_pid_namespace(memtrack, any_python):
+    """Their pids are those of strangers out here: nobody may wait for the strangers to end."""
+    wall = ["unshare", "--pid", "--fork"]
+    if subprocess.run([*wall, "true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
+        pytest.skip("no namespaces here")
+    code = ("import os\nfor _ in range(80):\n  if os.fork() == 0:\n    b = bytearray(5000); os._exit(3)\n"
+            "while True:\n  try: os.wait()\n  except ChildProcessError: break")
+    ended = memtrack.run(*wall, any_python.path, "-c", code)
+    assert not killing.holders(ended.capture.path), "the collector has ended"
+    ended.capture.assert_sound()
+    exits = [process["exit"] for process in ended.capture.stats()["processes"]]
+    assert exits.count({"code": 3}) == 80
+
+
 def test_sixty_four_threads(memtrack, programs):
     ended = memtrack.run(programs("stress_events"), "random", 64, 5000)
     totals = ended.capture.assert_sound()
