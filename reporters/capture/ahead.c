@@ -1,10 +1,10 @@
 /*
- * Reading ahead. Runs in the tools: the caller's thread takes batches out of a ring, a thread of ours
- * fills them.
+ * Reading ahead. Runs in the tools: batches of events go through a ring. A thread of ours fills them,
+ * and so does the caller's when there is none left and nobody is at it: it never waits for a thread
+ * that has not got a processor.
  *
- * What holds: batches first .. first + full_count - 1 are full and the caller's to read, the first of
- * them is the one that it has; all others are the reader's. The lock guards the counts and flags, not
- * the batches.
+ * What holds: batches first .. first + full_count - 1 are full, and the first of them is the one that
+ * the caller has; one at a time fills the next one and uses the merge. The lock guards all but them.
  */
 #include "capture/ahead.h"
 
@@ -29,56 +29,55 @@ struct batch {
 };
 
 struct capture_ahead {
-    struct capture_merge *merge;  /* the reader's while there is one */
-    struct capture_damage damage; /* valid when is_ended */
-    struct batch *batches;        /* BATCH_COUNT */
-    size_t first, full_count;     /* of the batches */
-    bool has_batch;               /* the caller has the first one */
+    struct capture_merge *merge;
+    struct capture_damage damage;
+    struct batch *batches;    /* BATCH_COUNT */
+    size_t first, full_count; /* of the batches */
+    bool has_batch;           /* the caller has the first one */
+    bool is_filling;          /* somebody fills the next one */
     bool is_ended, is_given_up;
     bool has_reader;
     pthread_t reader;
     pthread_mutex_t lock;
-    pthread_cond_t has_events; /* or the end */
-    pthread_cond_t has_room;   /* or nobody wants more */
+    pthread_cond_t is_filled;
+    pthread_cond_t has_room; /* or nobody wants more */
 };
 
-/* Wait for a batch to fill. Returns NULL when nobody wants any more. */
-static struct batch *wait_for_room(struct capture_ahead *ahead)
+/* Fill the next batch. The lock is held before and behind, not while it is done. */
+static void fill_next(struct capture_ahead *ahead)
 {
-    struct batch *batch = NULL;
+    struct batch *batch = &ahead->batches[(ahead->first + ahead->full_count) % BATCH_COUNT];
 
-    pthread_mutex_lock(&ahead->lock);
-    if (ahead->full_count == BATCH_COUNT)
-        while (ahead->full_count > REFILL_COUNT && !ahead->is_given_up)
-            pthread_cond_wait(&ahead->has_room, &ahead->lock);
-    if (!ahead->is_given_up)
-        batch = &ahead->batches[(ahead->first + ahead->full_count) % BATCH_COUNT];
+    ahead->is_filling = true;
     pthread_mutex_unlock(&ahead->lock);
-    return batch;
+    batch->count = capture_merge_next(ahead->merge, batch->events, BATCH_EVENTS, &ahead->damage);
+    pthread_mutex_lock(&ahead->lock);
+    ahead->is_filling = false;
+    if (batch->count > 0)
+        ahead->full_count++;
+    else
+        ahead->is_ended = true;
 }
 
 static void *read_ahead(void *user)
 {
     struct capture_ahead *ahead = user;
-    struct capture_damage damage = {.is_damaged = false};
-    struct batch *batch;
+    size_t enough_count = BATCH_COUNT;
 
-    while ((batch = wait_for_room(ahead)) != NULL) {
-        bool is_ended;
-
-        batch->count = capture_merge_next(ahead->merge, batch->events, BATCH_EVENTS, &damage);
-        is_ended = batch->count == 0;
-        pthread_mutex_lock(&ahead->lock);
-        if (is_ended)
-            ahead->damage = damage;
-        ahead->is_ended = is_ended;
-        ahead->full_count += !is_ended;
-        if (ahead->full_count <= 1)
-            pthread_cond_signal(&ahead->has_events);
-        pthread_mutex_unlock(&ahead->lock);
-        if (is_ended)
-            break;
+    pthread_mutex_lock(&ahead->lock);
+    while (!ahead->is_ended && !ahead->is_given_up) {
+        if (ahead->is_filling || ahead->full_count >= enough_count) {
+            /* Once it is full it may rest until there is something worth waking up for. */
+            if (ahead->full_count == BATCH_COUNT)
+                enough_count = REFILL_COUNT + 1;
+            pthread_cond_wait(&ahead->has_room, &ahead->lock);
+            continue;
+        }
+        enough_count = BATCH_COUNT;
+        fill_next(ahead);
+        pthread_cond_signal(&ahead->is_filled);
     }
+    pthread_mutex_unlock(&ahead->lock);
     return NULL;
 }
 
@@ -110,16 +109,16 @@ struct capture_ahead *capture_ahead_open(const struct capture *capture)
     ahead->merge = capture_merge_open(capture);
     ahead->batches = memory_allocate(BATCH_COUNT, sizeof(*ahead->batches));
     pthread_mutex_init(&ahead->lock, NULL);
-    pthread_cond_init(&ahead->has_events, NULL);
+    pthread_cond_init(&ahead->is_filled, NULL);
     pthread_cond_init(&ahead->has_room, NULL);
     ahead->has_reader = is_worth_a_thread(capture) && start_reader(ahead);
     return ahead;
 }
 
-/* The caller gives the batch back that it has, and gets the next one. Returns NULL at the end. */
-static const struct batch *next_batch(struct capture_ahead *ahead)
+const struct event *capture_ahead_next(struct capture_ahead *ahead, uint32_t *ret_count,
+                                       struct capture_damage *ret_damage)
 {
-    const struct batch *batch = NULL;
+    const struct event *events = NULL;
 
     pthread_mutex_lock(&ahead->lock);
     if (ahead->has_batch) {
@@ -127,32 +126,21 @@ static const struct batch *next_batch(struct capture_ahead *ahead)
         if (--ahead->full_count == REFILL_COUNT)
             pthread_cond_signal(&ahead->has_room);
     }
-    while (ahead->full_count == 0 && !ahead->is_ended)
-        pthread_cond_wait(&ahead->has_events, &ahead->lock);
-    ahead->has_batch = ahead->full_count > 0;
-    if (ahead->has_batch)
-        batch = &ahead->batches[ahead->first];
-    pthread_mutex_unlock(&ahead->lock);
-    return batch;
-}
-
-const struct event *capture_ahead_next(struct capture_ahead *ahead, uint32_t *ret_count,
-                                       struct capture_damage *ret_damage)
-{
-    struct batch *own = ahead->batches;
-    const struct batch *batch = own;
-
-    if (ahead->has_reader)
-        batch = next_batch(ahead);
-    else
-        own->count = capture_merge_next(ahead->merge, own->events, BATCH_EVENTS, &ahead->damage);
-    if (batch != NULL && batch->count > 0) {
-        *ret_count = batch->count;
-        return batch->events;
+    while (ahead->full_count == 0 && ahead->is_filling)
+        pthread_cond_wait(&ahead->is_filled, &ahead->lock);
+    if (ahead->full_count == 0 && !ahead->is_ended) {
+        fill_next(ahead);
+        pthread_cond_signal(&ahead->has_room);
     }
-    if (ahead->damage.is_damaged)
+    ahead->has_batch = ahead->full_count > 0;
+    if (ahead->has_batch) {
+        *ret_count = ahead->batches[ahead->first].count;
+        events = ahead->batches[ahead->first].events;
+    } else if (ahead->damage.is_damaged) {
         *ret_damage = ahead->damage;
-    return NULL;
+    }
+    pthread_mutex_unlock(&ahead->lock);
+    return events;
 }
 
 void capture_ahead_close(struct capture_ahead *ahead)
@@ -167,7 +155,7 @@ void capture_ahead_close(struct capture_ahead *ahead)
         pthread_join(ahead->reader, NULL);
     }
     pthread_mutex_destroy(&ahead->lock);
-    pthread_cond_destroy(&ahead->has_events);
+    pthread_cond_destroy(&ahead->is_filled);
     pthread_cond_destroy(&ahead->has_room);
     capture_merge_close(ahead->merge);
     free(ahead->batches);
