@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+import interpreters
 import tracked
 
 TIMES = re.compile(r"\b\d+(\.\d+)? ?(s|ms|seconds)\b")
@@ -141,6 +142,23 @@ def test_pytest_of_a_real_package(same_as_plain, packages):
     python = packages("pytest")
     same_as_plain(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--pyargs",
                   "numpy.fft.tests.test_helper", "numpy.linalg.tests.test_deprecations")
+
+
+def test_tests_of_the_interpreter_itself(memtrack, tmp_path):
+    """What forks, signals, threads and maps must do, by those who made them."""
+    wanted = ["test_fork1", "test_popen", "test_thread", "test_mmap", "test_resource", "test_gc"]
+    having = [python for python in interpreters.found() if not python.is_debug and tracked.finish(
+        [python.path, "-c", "import test.regrtest, " + ", ".join(f"test.{name}" for name in wanted)]
+    ).returncode == 0]
+    if not having:
+        pytest.skip("no interpreter here has its tests")
+    argv = [having[-1].path, "-m", "test", *wanted]
+    plain = tracked.finish(argv, cwd=tmp_path, timeout=600)
+    if plain.returncode != 0:
+        pytest.skip(f"they do not pass without us: {plain.stdout[-300:]}")
+    ended = memtrack.run(*argv, cwd=tmp_path, timeout=600)
+    totals = ended.capture.assert_sound()
+    assert totals["unknown_frees"] == 0
 
 
 C_SOURCE = """
