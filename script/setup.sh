@@ -64,6 +64,17 @@ quietly() {
     return 1
 }
 
+# Tests run in an environment of their own; nothing of it gets near the programs under test.
+make_test_python() {
+    venv=$build/test-python
+    if ! "$venv/bin/python" -c 'import pytest' 2>/dev/null; then
+        say "installing pytest into $venv"
+        quietly python3 -m venv "$venv"
+        quietly "$venv/bin/pip" install -q --disable-pip-version-check \
+            -r "$root/tests/requirements.txt"
+    fi
+}
+
 # Configure the build folder once. Arguments: options of meson.
 configure() {
     [ -f "$build/build.ninja" ] || quietly meson setup --buildtype=release "$@" "$build" "$root"
