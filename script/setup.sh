@@ -69,8 +69,8 @@ quietly() {
 # Tests run in an environment of their own; nothing of it gets near the programs under test.
 make_test_python() {
     venv=$build/test-python
-    if ! "$venv/bin/python" -c 'import pytest' 2>/dev/null; then
-        say "installing pytest into $venv"
+    if ! "$venv/bin/python" -c 'import lz4.block, pytest, xxhash' 2>/dev/null; then
+        say "installing what the tests need into $venv"
         quietly python3 -m venv "$venv"
         quietly "$venv/bin/pip" install -q --disable-pip-version-check \
             -r "$root/tests/requirements.txt"
