@@ -30,6 +30,7 @@ struct record {
 
 struct dump {
     const struct render_input *input;
+    struct frames *frames; /* our own: an event has its column */
     struct paths *paths;
     FILE *out;
     struct json_writer json;
@@ -162,7 +163,7 @@ static bool describe(struct dump *dump, const struct dump_step *step, struct rec
 
 static const char *frame_text(struct dump *dump, uint32_t id)
 {
-    const struct frame *frame = frames_get(dump->input->frames, id);
+    const struct frame *frame = frames_get(dump->frames, id);
     const char *place, *function;
     size_t room_bytes;
     char *text;
@@ -287,18 +288,18 @@ static void show_all(struct dump *dump, struct capture_damage *ret_damage)
 bool render_dump(const struct render_input *input, FILE *out, struct error *err)
 {
     struct capture_damage damage = {.is_damaged = false};
-    struct dump dump = {
-        .input = input,
-        .paths = paths_create(input->capture, input->frames, input->options->shows_runtime),
-        .out = out,
-    };
+    struct dump dump = {.input = input, .out = out};
 
+    dump.frames = frames_create(input->capture);
+    frames_part_columns(dump.frames);
+    dump.paths = paths_create(input->capture, dump.frames, input->options->shows_runtime);
     dump.stacks = stack_json_create(dump.paths);
     json_write_init(&dump.json, out);
     show_all(&dump, &damage);
     json_write_finish(&dump.json);
     stack_json_destroy(dump.stacks);
     paths_destroy(dump.paths);
+    frames_destroy(dump.frames);
     memory_pool_finish(&dump.pool);
     free(dump.frame_texts);
     if (input->ret_damage != NULL)

@@ -40,6 +40,7 @@ struct code_names {
 struct key {
     uint32_t function, file; /* in names */
     uint32_t line;
+    uint32_t column; /* 0 unless frames part by it */
     uint8_t kind;
     bool is_hidden; /* a shim is never added to the function that it stands before */
 };
@@ -58,6 +59,7 @@ struct frames {
     struct entry *entries;
     size_t count, capacity;
     struct hash_index index;
+    bool parts_columns;
 };
 
 /* enum frame_special; later versions may have more. */
@@ -95,21 +97,25 @@ static bool key_equals(const void *items, uint32_t item, const void *key)
     const struct key *a = &((const struct entry *)items)[item].key, *b = key;
 
     return a->function == b->function && a->file == b->file && a->line == b->line &&
-           a->kind == b->kind && a->is_hidden == b->is_hidden;
+           a->column == b->column && a->kind == b->kind && a->is_hidden == b->is_hidden;
 }
 
 /* Find a frame by its key, or add one as `model` has it, with the key's names and line. */
 static uint32_t intern_frame(struct frames *frames, const struct key *key,
                              const struct frame *model)
 {
-    uint64_t hash =
-        hash_index_mix((uint64_t)key->function << 32 | key->file,
-                       (uint64_t)key->line << 9 | (uint64_t)key->kind << 1 | key->is_hidden);
+    uint64_t place = hash_index_mix((uint64_t)key->line << 32 | key->column,
+                                    (uint64_t)key->kind << 1 | key->is_hidden);
+    uint64_t hash = hash_index_mix((uint64_t)key->function << 32 | key->file, place);
     uint32_t found = hash_index_find(&frames->index, hash, key_equals, frames->entries, key);
     struct frame *frame;
 
-    if (found != HASH_INDEX_NONE)
+    if (found != HASH_INDEX_NONE) {
+        frame = frames->entries[found].frame;
+        if (frame->column != model->column)
+            frame->column = 0;
         return found;
+    }
     frame = memory_pool_allocate(&frames->pool, sizeof(*frame));
     *frame = *model;
     frame->function = frames->names.names[key->function].text;
@@ -211,6 +217,7 @@ static uint32_t resolve(struct frames *frames, const struct capture_node *node)
         .function = names->function,
         .file = names->file,
         .line = position.line,
+        .column = frames->parts_columns ? position.column : 0,
         .kind = FRAME_PYTHON,
         .is_hidden = (code->flags & CODE_HIDDEN) != 0,
     };
@@ -234,6 +241,11 @@ struct frames *frames_create(const struct capture *capture)
     for (uint32_t i = 0; i < capture->node_count; i++)
         frames->node_frames[i] = NOT_YET;
     return frames;
+}
+
+void frames_part_columns(struct frames *frames)
+{
+    frames->parts_columns = true;
 }
 
 void frames_destroy(struct frames *frames)

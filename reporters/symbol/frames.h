@@ -24,7 +24,7 @@ struct frame {
     const char *file;     /* "" when there is none */
     const char *module;   /* NULL when there is none */
     uint32_t line;        /* 0: none */
-    uint32_t column;      /* of the first node seen, 1-based; 0: none */
+    uint32_t column;      /* 1-based; 0: none, or not the same in all nodes seen */
     uint32_t first_line;  /* of the function */
     uint8_t kind;         /* enum frame_kind */
     bool is_hidden;       /* an interpreter shim: never shown */
@@ -35,6 +35,13 @@ struct frames;
 
 /* Resolve on demand. capture: must outlive it. Context: tool. */
 struct frames *frames_create(const struct capture *capture);
+
+/*
+ * From now on places of one line but different columns are different frames, for reports of single
+ * events; by itself a line is one place, as people count them. Call it before anything is resolved.
+ * Context: tool.
+ */
+void frames_part_columns(struct frames *frames);
 
 /* Give it back; NULL is allowed. Context: tool. */
 void frames_destroy(struct frames *frames);

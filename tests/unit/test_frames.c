@@ -160,6 +160,55 @@ TEST(a_frame_stays_where_it_is_while_others_are_added)
     frames_destroy(frames);
 }
 
+/* 3.11: two calls of line 10, in columns 5 and 21, an instruction each; then the first again. */
+static const uint8_t two_columns[] = {0xd0, 4, 8, 0xd0, 20, 24, 0xd0, 4, 8};
+
+static struct capture_code columns_code[] = {
+    {.file = TEXT(""), .name = TEXT("")},
+    {.file = TEXT("train.py"),
+     .name = TEXT("load"),
+     .line_table = two_columns,
+     .line_table_bytes = sizeof(two_columns),
+     .first_line = 10,
+     .line_table_kind = LINE_TABLE_LOCATION},
+};
+
+static struct capture_node columns_nodes[] = {
+    {.parent = 0},
+    {.code = 1, .offset = 0},
+    {.code = 1, .offset = 2},
+    {.code = 1, .offset = 4},
+};
+
+static const struct capture columns_capture = {
+    .codes = columns_code, .code_count = 2, .nodes = columns_nodes, .node_count = 4};
+
+TEST(a_line_is_one_place_and_has_a_column_only_if_there_is_one)
+{
+    struct frames *frames = frames_create(&columns_capture);
+    uint32_t frame = frames_of_node(frames, 1);
+
+    CHECK_EQUAL(frames_get(frames, frame)->line, 10);
+    CHECK_EQUAL(frames_get(frames, frame)->column, 5);
+    CHECK_EQUAL(frames_of_node(frames, 3), frame);
+    CHECK_EQUAL(frames_get(frames, frame)->column, 5);
+    CHECK_EQUAL(frames_of_node(frames, 2), frame);
+    CHECK_EQUAL(frames_get(frames, frame)->column, 0);
+    frames_destroy(frames);
+}
+
+TEST(places_of_a_line_are_told_apart_when_asked_for)
+{
+    struct frames *frames = frames_create(&columns_capture);
+
+    frames_part_columns(frames);
+    CHECK_EQUAL(frame_of(frames, 1)->column, 5);
+    CHECK_EQUAL(frame_of(frames, 2)->column, 21);
+    CHECK_EQUAL(frame_of(frames, 2)->line, 10);
+    CHECK_EQUAL(frames_of_node(frames, 3), frames_of_node(frames, 1));
+    frames_destroy(frames);
+}
+
 TEST(an_empty_capture_has_the_frame_of_no_stack)
 {
     struct capture empty = {.node_count = 0};
