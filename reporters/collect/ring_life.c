@@ -107,6 +107,9 @@ void ring_life_end(struct drain *drain, struct ring_reader *reader)
     struct records *records = &drain->sink.records;
     uint64_t lost, repaired;
 
+    /* Of a cursor that is more than a lap ahead, the first repair has not seen the end. */
+    if (reader->hole_count > 0 && !reader->is_leaving)
+        ring_reader_repair(reader, &drain->sink);
     if (reader->is_leaving || reader->is_stuck || reader->hole_count > 0)
         return;
     lost = atomic_load_explicit(&reader->entry->lost, memory_order_relaxed);

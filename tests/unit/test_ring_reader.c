@@ -478,6 +478,34 @@ TEST(a_cursor_of_rubbish_reads_at_most_a_lap)
     hand_close();
 }
 
+TEST(holes_more_than_a_lap_ahead_do_not_keep_a_dead_process)
+{
+    struct process *process;
+
+    open_one();
+    process = &hand_session.processes[0];
+    for (unsigned i = 0; i < 5000; i++)
+        hand_alloc(0, 0x1000 + i * 16, 1);
+    drain_round(hand_drain);
+    /* Where the next lap would be, each hundredth slot is filled. */
+    for (uint64_t n = RING_SLOT_COUNT; n < RING_SLOT_COUNT + 4000; n += 100)
+        atomic_store(&slots_at(pool_slots(&hand_session.pool, 0), n)->w0,
+                     hand_head(OP_NOP, 0) | slots_lap(n));
+    atomic_store(&hand_session.pool.rings[0].cursor, 5 * RING_SLOT_COUNT);
+    process_set_phase(process, PHASE_ENDED);
+    drain_round(hand_drain);
+    drain_round(hand_drain);
+    drain_flush(hand_drain);
+    while (atomic_load(&hand_session.pool.rings[0].consumed) < 5000)
+        usleep(1000);
+    for (unsigned i = 0; i < 1000 && process_phase(process) != PHASE_DRAINED; i++) {
+        drain_round(hand_drain);
+        usleep(1000);
+    }
+    CHECK_EQUAL(process_phase(process), PHASE_DRAINED);
+    hand_close();
+}
+
 /*
  * Everything random, heads and laps likely. Whatever happens, each round ends and the capture that
  * comes of it is one that the reader accepts.
