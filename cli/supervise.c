@@ -160,7 +160,7 @@ void supervise_collector(struct supervise *supervise)
     /* What came with the program's end, Ctrl-C say, was meant for the program. */
     while (next_signal(supervise->signals, &signal) != 0)
         continue;
-    session_send(supervise->session, "ended");
+    session_send(supervise->session, "ended %d", supervise->status);
     while (!listen(supervise)) {
         wait_for_any(supervise);
         if (is_impatient(supervise)) {

@@ -129,6 +129,7 @@ static bool set_up(struct collect *collect, struct error *err)
         .ring_count = POOL_RING_COUNT,
     };
 
+    session->starter = &collect->starter;
     if (!prepare_signals(collect, err))
         return false;
     raise_file_limit();

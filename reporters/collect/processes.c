@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "collect/proc_files.h"
 #include "collect/records.h"
+#include "collect/starter.h"
 #include "memtrack/format.h"
 
 #include <errno.h>
@@ -269,15 +270,27 @@ static bool has_ended(const struct process *process)
     return poll(&end, 1, 0) > 0 && (end.revents & POLLIN) != 0;
 }
 
-/* It ran, as we see by its pidfd; how it ended is known while it is a zombie, or to new kernels. */
+/*
+ * It ran, as we see by its pidfd; how it ended is known while it is a zombie, or to new kernels. Who
+ * has waited for the program is about to say it.
+ */
 static void note_end(struct session *session, struct process *process)
 {
     uint32_t pid = atomic_load_explicit(&process->pid, memory_order_relaxed);
+    const struct starter *starter = session->starter;
+    bool is_program = starter != NULL && starter->program == pid;
     int status;
 
-    if (!proc_exit_status(pid, process->pidfd, &status))
-        end_process(session, process, END_UNKNOWN, 0);
-    else if (WIFSIGNALED(status))
+    if (!proc_exit_status(pid, process->pidfd, &status)) {
+        if (is_program && !starter->has_ended)
+            return;
+        if (!is_program || !starter->has_status) {
+            end_process(session, process, END_UNKNOWN, 0);
+            return;
+        }
+        status = starter->status;
+    }
+    if (WIFSIGNALED(status))
         end_process(session, process, END_SIGNAL, WTERMSIG(status));
     else
         end_process(session, process, END_CODE, WEXITSTATUS(status));

@@ -19,6 +19,7 @@ struct session {
     _Atomic uint32_t process_limit; /* all that were ever used are below; it only grows */
     _Atomic uint64_t forks;         /* drain: announced by processes */
     _Atomic uint64_t fork_children; /* drain: that have shown themselves */
+    const struct starter *starter;  /* main: who waits for the program; NULL: nobody */
     int main_fd;                    /* an eventfd: wakes the main thread */
     uint64_t start_ns;              /* CLOCK_MONOTONIC; constant */
     _Atomic uint32_t tick;          /* clock thread; the pool's copy is for the targets */

@@ -32,10 +32,13 @@ void starter_say(struct starter *starter, const char *format, ...)
 
 static void take(struct starter *starter, const char *line)
 {
-    if (strncmp(line, "pid ", 4) == 0)
+    if (strncmp(line, "pid ", 4) == 0) {
         starter->program = (uint32_t)strtoul(line + 4, NULL, 10);
-    else if (strncmp(line, "ended", 5) == 0)
+    } else if (strncmp(line, "ended", 5) == 0) {
         starter->has_ended = true;
+        starter->has_status = line[5] == ' ';
+        starter->status = starter->has_status ? (int)strtol(line + 5, NULL, 10) : 0;
+    }
 }
 
 void starter_listen(struct starter *starter)

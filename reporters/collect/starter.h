@@ -11,6 +11,8 @@
 struct starter {
     int fd;           /* -1: none, or gone */
     bool has_ended;   /* the program has ended, or the starter has */
+    bool has_status;  /* it said how: only who waits for a program knows for sure */
+    int status;       /* as of waitpid() */
     uint32_t program; /* its pid, 0: not said */
 };
 

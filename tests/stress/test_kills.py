@@ -117,6 +117,10 @@ def test_collector_killed_at_random_instants(start, folder, is_full, rounds, pau
             print(f" ends at most {max(behind) * 1000:.1f} ms before", end="")
 
 
+def memtrack_has_finished(capture):
+    return capture.memtrack.report("info", capture.path).returncode == 0
+
+
 @pytest.mark.parametrize("pause_us", [0, 200], ids=["at full speed", "with pauses"])
 def test_collector_and_program_killed_together(start, folder, is_full, pause_us, capsys):
     behind = []
@@ -124,15 +128,19 @@ def test_collector_and_program_killed_together(start, folder, is_full, pause_us,
         process, capture, counters, program = start(folder / "killed.bin", pause_us=pause_us)
         victims = [killing.collector_of(capture.path), program]
         log = watch(counters, 0.06 + random.uniform(0, 0.12))
-        for pid in victims if round_number % 2 == 0 else reversed(victims):
-            os.kill(pid, signal.SIGKILL)
+        # The collector may be faster than its killer, when the program goes first.
+        with contextlib.suppress(ProcessLookupError):
+            for pid in victims if round_number % 2 == 0 else reversed(victims):
+                os.kill(pid, signal.SIGKILL)
         killed_at = time.monotonic()
         process.communicate(timeout=60)
         assert process.returncode == -signal.SIGKILL
+        if memtrack_has_finished(capture):
+            continue
         behind.append(assert_ends_shortly_before(capture, counters, log, killed_at))
     if is_full:
         with capsys.disabled():
-            print(f" ends at most {max(behind) * 1000:.1f} ms before", end="")
+            print(f" ends at most {max(behind, default=0) * 1000:.1f} ms before", end="")
 
 
 def test_run_killed_leaves_program_and_capture_alone(start, folder):
