@@ -8,7 +8,8 @@
  *                          finished TEXT                the capture is complete; TEXT for people, may be empty
  *                          running COUNT                after `ended`: so many tracked processes live on
  *   starter -> collector   pid NUMBER                   the program's pid
- *                          ended                        the program has ended (or was never started)
+ *                          ended [STATUS]               the program has ended, as waitpid() says (or was
+ *                                                       never started: without)
  * The starter's end of file counts as `ended`.
  */
 #ifndef COLLECT_COLLECT_H
