@@ -10,6 +10,7 @@
 
 #include "base/memory.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 /* What cut_out() found of a range. */
@@ -32,6 +33,7 @@ static uint64_t end_of(uint64_t address, uint64_t bytes)
 /* The holding of a class that is counted apart, or NULL. */
 static struct holding *holding_of(struct ledger *ledger, uint8_t map_class)
 {
+    assert(ledger != NULL);
     if (map_class == CLASS_RESERVED)
         return &ledger->reserved;
     if (map_class == CLASS_FILE_PRIVATE || map_class == CLASS_FILE_SHARED)

@@ -5,6 +5,7 @@ import os
 import pathlib
 import random
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -61,13 +62,25 @@ def test_file_that_is_not_there(memtrack, tmp_path):
     assert_refused(memtrack, tmp_path)
 
 
-def test_file_that_may_not_be_read(memtrack, whole):
+@pytest.fixture
+def public(binary, tmp_path):
+    """The command where users without rights reach it: the build may lie in root's home."""
+    with tempfile.TemporaryDirectory() as name:
+        os.chmod(name, 0o755)
+        for file in (binary, binary.parent.parent / "lib" / "libmemtrack.so"):
+            folder = pathlib.Path(name) / file.parent.name
+            folder.mkdir(mode=0o755)
+            shutil.copy(file, folder)
+        yield tracked.Memtrack(pathlib.Path(name) / binary.parent.name / binary.name, tmp_path)
+
+
+def test_file_that_may_not_be_read(public, whole):
     with tempfile.TemporaryDirectory() as name:
         os.chmod(name, 0o755)
         path = pathlib.Path(name) / "secret.bin"
         path.write_bytes(whole)
         path.chmod(0)
-        ended = memtrack.report("stats", path, preexec_fn=give_up_root)
+        ended = public.report("stats", path, preexec_fn=give_up_root)
         assert ended.returncode == UNREADABLE
         assert ended.stderr.startswith(f"memtrack: {path}: ")
 
@@ -180,11 +193,11 @@ def small_disk(count_bytes):
             subprocess.run(["umount", "-l", name], check=True)
 
 
-def test_output_in_a_folder_that_is_not_ours(memtrack):
+def test_output_in_a_folder_that_is_not_ours(public):
     with tempfile.TemporaryDirectory() as name:
         os.chmod(name, 0o555)
         output = pathlib.Path(name) / "out.bin"
-        ended = memtrack.run("true", output=output, expect=NOT_WRITTEN, preexec_fn=give_up_root)
+        ended = public.run("true", output=output, expect=NOT_WRITTEN, preexec_fn=give_up_root)
         assert ended.stderr.startswith(f"memtrack: {output}: "), ended.stderr
 
 
