@@ -62,7 +62,7 @@ test('a path is shortened to what tells it apart', () => {
         ['/usr/lib/python3/dist-packages/apt.py', 'apt.py'],
         ['/usr/lib/python3.13/json/decoder.py', 'json/decoder.py'],
         ['/w/app/main.py', 'app/main.py'],
-        ['/work/app.py', '/work/app.py'],
+        ['/srv/app.py', '/srv/app.py'],
         ['/a/b/c/d/e.py', '…/c/d/e.py'],
         ['<frozen importlib._bootstrap>', '<frozen importlib._bootstrap>'],
     ];
