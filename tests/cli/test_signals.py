@@ -187,16 +187,26 @@ def shell(tmp_path):
 
 
 COUNTER = """
-import os, signal, sys
+import os, select, signal, sys
 def say(*words):
     os.write(1, (" ".join(map(str, words)) + "\\n").encode())
+# A read from the terminal would sleep through a signal that comes between Python's last look for one
+# and the call; a descriptor that each signal writes to ends the wait whenever it comes.
+woken, wakes = os.pipe()
+os.set_blocking(wakes, False)
+signal.set_wakeup_fd(wakes)
 signal.signal(signal.SIGINT, lambda number, frame: say("got", number))
 signal.signal(signal.SIGCONT, lambda number, frame: say("got", number))
 say("in front" if os.tcgetpgrp(0) == os.getpgrp() else "behind")
-for line in sys.stdin:
-    say("read", line.strip())
-    if line.strip() == "end":
-        sys.exit(3)
+while True:
+    ready = select.select([0, woken], [], [])[0]
+    if woken in ready:
+        os.read(woken, 100)
+    if 0 in ready:
+        line = os.read(0, 1000).decode().strip()
+        say("read", line)
+        if line == "end":
+            sys.exit(3)
 """
 
 
