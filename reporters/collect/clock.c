@@ -197,6 +197,7 @@ void clock_stop(struct clock *clock)
     atomic_store_explicit(&clock->is_stopping, 1, memory_order_release);
     pool_wake(&clock->is_stopping, 1);
     pthread_join(clock->thread, NULL);
+    rss_finish(&clock->rss);
     records_finish(&clock->records);
     free(clock);
 }

@@ -20,6 +20,7 @@
 enum {
     PATH_BYTES = 64,
     TEXT_BYTES = 8192,
+    STATM_BYTES = 256,     /* seven numbers */
     STAT_PARENT_FIELD = 4, /* proc(5) */
     STAT_EXIT_FIELD = 52,
 };
@@ -32,15 +33,20 @@ static void make_path(char ret_path[static PATH_BYTES], uint32_t pid, const char
         snprintf(ret_path, PATH_BYTES, "/proc/%" PRIu32 "/%s", pid, name);
 }
 
-ssize_t proc_read(uint32_t pid, const char *name, char *ret_bytes, size_t capacity_bytes)
+static int open_file(uint32_t pid, const char *name)
 {
     char path[PATH_BYTES];
-    size_t size_bytes = 0;
-    ssize_t part = 0;
-    int fd;
 
     make_path(path, pid, name);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+ssize_t proc_read(uint32_t pid, const char *name, char *ret_bytes, size_t capacity_bytes)
+{
+    size_t size_bytes = 0;
+    ssize_t part = 0;
+    int fd = open_file(pid, name);
+
     if (fd < 0)
         return -1;
     while (size_bytes < capacity_bytes) {
@@ -260,12 +266,24 @@ uint32_t proc_find(uint64_t inode, uint32_t inner_pid, bool (*is_wanted)(void *u
     return found;
 }
 
-bool proc_resident(uint32_t pid, uint64_t page_bytes, uint64_t *ret_bytes)
+int proc_open_resident(uint32_t pid)
 {
-    char text[TEXT_BYTES];
-    uint64_t pages;
+    return open_file(pid, "statm");
+}
 
-    if (!read_text(pid, "statm", text) || sscanf(text, "%*u %" SCNu64, &pages) != 1)
+bool proc_resident(int fd, uint64_t page_bytes, uint64_t *ret_bytes)
+{
+    char text[STATM_BYTES];
+    uint64_t pages;
+    ssize_t size_bytes;
+
+    do
+        size_bytes = pread(fd, text, sizeof(text) - 1, 0);
+    while (size_bytes < 0 && errno == EINTR);
+    if (size_bytes < 0)
+        return false; /* ESRCH: gone */
+    text[size_bytes] = '\0';
+    if (sscanf(text, "%*u %" SCNu64, &pages) != 1)
         return false;
     *ret_bytes = pages * page_bytes;
     return true;

@@ -62,8 +62,18 @@ enum proc_answer proc_maps_inode(uint32_t pid, uint64_t inode);
 uint32_t proc_find(uint64_t inode, uint32_t inner_pid, bool (*is_wanted)(void *user, uint32_t pid),
                    void *user);
 
-/* Read resident memory. Returns false when the process is gone. Context: any thread. */
-bool proc_resident(uint32_t pid, uint64_t page_bytes, uint64_t *ret_bytes);
+/*
+ * Open what proc_resident() reads: opening takes longer than reading.
+ * Returns a descriptor, which stays with this process though its pid be given to another one; -1
+ * when the process is gone or no descriptor is free. Context: any thread.
+ */
+int proc_open_resident(uint32_t pid);
+
+/*
+ * Read resident memory. fd: of proc_open_resident(), as often as you like.
+ * Returns false when the process is gone. Context: any thread.
+ */
+bool proc_resident(int fd, uint64_t page_bytes, uint64_t *ret_bytes);
 
 /*
  * Read how much of the memory is in huge pages. Walks the page tables: takes long for large ones.

@@ -2,7 +2,8 @@
  * Resident memory from /proc. Clock thread.
  *
  * It must cost the programs nothing: statm is a few counters, but smaps_rollup walks page tables
- * under the lock that mmap needs, so the time it takes bounds how often it is read.
+ * under the lock that mmap needs, so the time it takes bounds how often it is read. It must not keep
+ * a machine busy either whose programs wait: a server's idle workers are looked at rarely.
  */
 #include "collect/rss.h"
 
@@ -12,10 +13,10 @@
 #include <unistd.h>
 
 enum {
-    SAMPLE_NS = 10000000,
     UNCHANGED_NS = 1000000000,
     HUGE_NS = 1000000000,
     HUGE_SHARE = 500, /* of the time at most 1 / so much in smaps_rollup */
+    QUIET_HUGE = 10,  /* so many times as long while nothing goes on */
     MAX_AT_ONCE = 64, /* processes: with more each has its turn more rarely */
 };
 
@@ -24,11 +25,50 @@ void rss_init(struct rss *rss)
     rss->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+/* Whoever this was: the slot is free or another process's. */
+static void forget(struct rss *rss, struct rss_process *sample)
+{
+    if (sample->has_file) {
+        close(sample->file);
+        rss->file_count--;
+    }
+    *sample = (struct rss_process){0};
+}
+
+void rss_finish(struct rss *rss)
+{
+    for (uint32_t i = 0; i < POOL_PROCESS_COUNT; i++)
+        forget(rss, &rss->processes[i]);
+}
+
+static bool read_resident(struct rss *rss, struct rss_process *sample, uint32_t pid,
+                          uint64_t *ret_bytes)
+{
+    int file = sample->has_file ? sample->file : proc_open_resident(pid);
+    bool is_read;
+
+    if (file < 0)
+        return false;
+    is_read = proc_resident(file, rss->page_bytes, ret_bytes);
+    if (sample->has_file)
+        return is_read;
+    if (!is_read || rss->file_count == RSS_MAX_FILES) {
+        close(file);
+        return is_read;
+    }
+    sample->file = file;
+    sample->has_file = true;
+    rss->file_count++;
+    return true;
+}
+
 static void read_huge(struct rss_process *sample, uint32_t pid, uint64_t now_ns)
 {
-    uint64_t took_ns;
+    uint64_t period_ns = sample->huge_period_ns, took_ns;
 
-    if (now_ns - sample->huge_ns < sample->huge_period_ns)
+    if (sample->period_ns == RSS_QUIET_NS)
+        period_ns *= QUIET_HUGE;
+    if (now_ns - sample->huge_ns < period_ns)
         return;
     if (!proc_huge(pid, &sample->huge_bytes))
         sample->huge_bytes = 0;
@@ -37,27 +77,35 @@ static void read_huge(struct rss_process *sample, uint32_t pid, uint64_t now_ns)
     sample->huge_period_ns = took_ns * HUGE_SHARE > HUGE_NS ? took_ns * HUGE_SHARE : HUGE_NS;
 }
 
+static void choose_period(struct rss_process *sample, bool is_quiet)
+{
+    uint64_t period_ns = is_quiet ? sample->period_ns * 2 : RSS_SAMPLE_NS;
+
+    sample->period_ns = period_ns < RSS_QUIET_NS ? period_ns : RSS_QUIET_NS;
+}
+
 static void sample_process(struct rss *rss, struct session *session, struct records *records,
                            uint32_t index, uint64_t now_ns)
 {
     const struct process *process = &session->processes[index];
     struct rss_process *sample = &rss->processes[index];
     uint32_t pid = atomic_load_explicit(&process->pid, memory_order_relaxed);
-    uint32_t number = atomic_load_explicit(&process->number, memory_order_acquire);
-    uint64_t resident_bytes, huge_before;
+    uint32_t number = sample->number;
+    uint32_t activity = atomic_load_explicit(&process->activity, memory_order_relaxed);
+    uint64_t resident_bytes, huge_before = sample->huge_bytes;
+    bool is_same;
 
-    if (sample->number != number)
-        *sample = (struct rss_process){.number = number};
-    huge_before = sample->huge_bytes;
-    if (pid == 0 || number == 0 || !proc_resident(pid, rss->page_bytes, &resident_bytes) ||
-        resident_bytes == 0)
+    sample->sampled_ns = now_ns;
+    if (pid == 0 || !read_resident(rss, sample, pid, &resident_bytes) || resident_bytes == 0)
         return; /* ended: a zombie has no memory */
     read_huge(sample, pid, session_now_ns());
     /* Its slot may have become another's while we read. */
     if (number != atomic_load_explicit(&process->number, memory_order_acquire))
         return;
-    if (resident_bytes == sample->resident_bytes && huge_before == sample->huge_bytes &&
-        now_ns - sample->written_ns < UNCHANGED_NS)
+    is_same = resident_bytes == sample->resident_bytes && huge_before == sample->huge_bytes;
+    choose_period(sample, is_same && activity == sample->activity);
+    sample->activity = activity;
+    if (is_same && now_ns - sample->written_ns < UNCHANGED_NS)
         return;
     sample->resident_bytes = resident_bytes;
     sample->written_ns = now_ns;
@@ -69,17 +117,34 @@ static void sample_process(struct rss *rss, struct session *session, struct reco
     records_end(records);
 }
 
+/* Whether it is this process's turn. What was kept of another one in its slot is forgotten. */
+static bool is_due(struct rss *rss, struct rss_process *sample, const struct process *process,
+                   uint64_t now_ns)
+{
+    uint32_t number = atomic_load_explicit(&process->number, memory_order_acquire);
+    bool is_live = process_phase(process) == PHASE_LIVE && number != 0;
+
+    if (sample->number != (is_live ? number : 0)) {
+        forget(rss, sample);
+        sample->number = is_live ? number : 0;
+    }
+    if (!is_live)
+        return false;
+    return now_ns - sample->sampled_ns >= sample->period_ns ||
+           atomic_load_explicit(&process->activity, memory_order_relaxed) != sample->activity;
+}
+
 void rss_sample(struct rss *rss, struct session *session, struct records *records, uint64_t now_ns)
 {
     uint32_t limit = session_process_limit(session), sampled = 0;
 
-    if (now_ns - rss->sampled_ns < SAMPLE_NS)
+    if (now_ns - rss->sampled_ns < RSS_SAMPLE_NS)
         return;
     rss->sampled_ns = now_ns;
     for (uint32_t i = 0; i < limit && sampled < MAX_AT_ONCE; i++) {
         uint32_t index = (rss->next + i) % limit;
 
-        if (process_phase(&session->processes[index]) != PHASE_LIVE)
+        if (!is_due(rss, &rss->processes[index], &session->processes[index], now_ns))
             continue;
         sample_process(rss, session, records, index, now_ns);
         if (++sampled == MAX_AT_ONCE)
