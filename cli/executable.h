@@ -53,6 +53,13 @@ enum executable_kind executable_read(const char *path, struct executable_elf *re
  */
 bool executable_needs(const char *path, const char *prefix);
 
+/*
+ * Whether a 64-bit little-endian ELF file defines this name for the libraries that it is loaded
+ * with. False also when the file cannot be read, makes no sense or has no GNU hash table.
+ * Context: tool.
+ */
+bool executable_exports(const char *path, const char *name);
+
 /* Returns true when a "#!" line starts Python, by itself or through env. Context: tool. */
 bool executable_is_python(const struct executable_script *script);
 

@@ -6,6 +6,7 @@
 
 #include "executable.h"
 #include "exit_status.h"
+#include "memtrack/sanitizer.h"
 #include "words.h"
 
 #include <elf.h>
@@ -77,9 +78,57 @@ static const char *own_loader_name(void)
     return words_base_name(own.loader);
 }
 
-/* Runtimes that end the program unless they are the first that is loaded. */
-static const char *const jealous[] = {"libasan.so", "libclang_rt.asan", "libhwasan.so",
-                                      "libclang_rt.hwasan"};
+static bool is_built_with(const char *path, const struct sanitizer *sanitizer)
+{
+    return (sanitizer->gcc != NULL && executable_needs(path, sanitizer->gcc)) ||
+           (sanitizer->clang != NULL && executable_needs(path, sanitizer->clang)) ||
+           executable_exports(path, sanitizer->in_static);
+}
+
+static bool begins_with(const char *text, const char *prefix)
+{
+    return prefix != NULL && strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* Whether LD_PRELOAD loads it into the program: memtrack's library would come before it. */
+static bool is_preloaded(const struct sanitizer *sanitizer)
+{
+    const char *list = getenv("LD_PRELOAD");
+
+    for (size_t length; list != NULL && *list != '\0';
+         list += length + strspn(list + length, ": ")) {
+        const char *name = list;
+
+        length = strcspn(list, ": ");
+        for (size_t i = 0; i < length; i++)
+            if (list[i] == '/')
+                name = list + i + 1;
+        if (begins_with(name, sanitizer->gcc) || begins_with(name, sanitizer->clang))
+            return true;
+    }
+    return false;
+}
+
+static bool check_sanitizers(const char *path, int *ret_status, struct error *err)
+{
+    for (size_t i = 0; i < SANITIZER_COUNT; i++) {
+        if (is_built_with(path, &sanitizers[i])) {
+            error_set(err,
+                      "%s: is built with %s, which cannot have another library before its own: "
+                      "build it without",
+                      path, sanitizers[i].name);
+            return refuse(EXIT_NOT_EXECUTABLE, ret_status);
+        }
+        if (is_preloaded(&sanitizers[i])) {
+            error_set(err,
+                      "%s: LD_PRELOAD gives it %s, which cannot have another library before its "
+                      "own: take that out",
+                      path, sanitizers[i].name);
+            return refuse(EXIT_NOT_EXECUTABLE, ret_status);
+        }
+    }
+    return true;
+}
 
 static bool check_elf(const char *path, const struct executable_elf *elf, int *ret_status,
                       struct error *err)
@@ -103,15 +152,8 @@ static bool check_elf(const char *path, const struct executable_elf *elf, int *r
         error_set(err, "%s: needs the loader %s, which is not there", path, elf->loader);
         return refuse(EXIT_NOT_FOUND, ret_status);
     }
-    for (size_t i = 0; i < sizeof(jealous) / sizeof(jealous[0]); i++) {
-        if (!executable_needs(path, jealous[i]))
-            continue;
-        error_set(err,
-                  "%s: is built with AddressSanitizer, which ends a program where another library "
-                  "comes before its own: build it without",
-                  path);
-        return refuse(EXIT_NOT_EXECUTABLE, ret_status);
-    }
+    if (!check_sanitizers(path, ret_status, err))
+        return false;
     own_loader = own_loader_name();
     if (own_loader != NULL && strcmp(own_loader, words_base_name(elf->loader)) != 0) {
         error_set(err, "%s: is built for another C library (%s); this memtrack is built for %s",

@@ -1,9 +1,10 @@
 /*
  * Looking at an environment, and copying it without what is ours, or with a mark on it.
  *
- * Runs in the program's threads and in children of vfork. The program's own environment is never
- * changed. A copy that does not fit on the stack is mapped; when the exec that it is for succeeds
- * in a child of vfork, the parent keeps that mapping: nobody can tell it.
+ * Runs in the program's threads and in children of vfork, and first of all in our constructor: of
+ * libc only memcpy, memcmp and strlen are called, see session/leave.c. The program's own environment
+ * is never changed. A copy that does not fit on the stack is mapped; when the exec that it is for
+ * succeeds in a child of vfork, the parent keeps that mapping: nobody can tell it.
  */
 #include "hook/environment.h"
 
@@ -24,12 +25,32 @@ static const char library_name[] = "libmemtrack.so";
 static const char preload_variable[] = "LD_PRELOAD=";
 static const char session_variable[] = SESSION_VARIABLE "=";
 
-/* LD_PRELOAD's elements end so (ld.so(8)). */
-static const char separators[] = ": ";
-
 static bool begins_with(const char *text, const char *prefix)
 {
-    return strncmp(text, prefix, strlen(prefix)) == 0;
+    while (*prefix != '\0' && *text == *prefix) {
+        text++;
+        prefix++;
+    }
+    return *prefix == '\0';
+}
+
+/* LD_PRELOAD's elements end so (ld.so(8)). */
+static bool is_separator(char character)
+{
+    return character == ':' || character == ' ';
+}
+
+/* Return the next element of such a list, and its length; 0: there is none. */
+static const char *next_element(const char *list, size_t *ret_length)
+{
+    size_t length = 0;
+
+    while (is_separator(*list))
+        list++;
+    while (list[length] != '\0' && !is_separator(list[length]))
+        length++;
+    *ret_length = length;
+    return list;
 }
 
 /* Whether an element of LD_PRELOAD is our library, wherever it lies. */
@@ -48,8 +69,7 @@ static const char *find_our_library(const char *list, size_t *ret_length)
     size_t length;
 
     for (; *list != '\0'; list += length) {
-        list += strspn(list, separators);
-        length = strcspn(list, separators);
+        list = next_element(list, &length);
         if (is_our_library(list, length)) {
             *ret_length = length;
             return list;
@@ -82,17 +102,25 @@ static bool is_library_gone(char *const *vector)
     return fd == -ENOENT || fd == -ENOTDIR || fd == -EACCES;
 }
 
-bool environment_has_session(char *const *vector)
+bool environment_has_library(char *const *vector)
 {
-    bool has_session = false, has_library = false;
     size_t length;
 
-    for (; vector != NULL && *vector != NULL; vector++) {
-        has_session |= begins_with(*vector, session_variable);
-        has_library |= begins_with(*vector, preload_variable) &&
-                       find_our_library(*vector + strlen(preload_variable), &length) != NULL;
-    }
-    return has_session && has_library;
+    for (; vector != NULL && *vector != NULL; vector++)
+        if (begins_with(*vector, preload_variable) &&
+            find_our_library(*vector + strlen(preload_variable), &length) != NULL)
+            return true;
+    return false;
+}
+
+bool environment_has_session(char *const *vector)
+{
+    if (!environment_has_library(vector))
+        return false;
+    for (; *vector != NULL; vector++)
+        if (begins_with(*vector, session_variable))
+            return true;
+    return false;
 }
 
 /* Copy LD_PRELOAD without our library. Returns false when nothing is left of it. */
@@ -103,8 +131,7 @@ static bool copy_preload(char *to, const char *from)
 
     memcpy(to, preload_variable, strlen(preload_variable));
     for (from += strlen(preload_variable); *from != '\0'; from += length) {
-        from += strspn(from, separators);
-        length = strcspn(from, separators);
+        from = next_element(from, &length);
         if (length == 0 || is_our_library(from, length))
             continue;
         if (end > to + strlen(preload_variable))
@@ -191,26 +218,40 @@ static void copy_with_mark(char *const *vector, char **entries, char *text)
     *entries = NULL;
 }
 
+bool environment_copy_without_us(struct environment *copy, char *const *vector)
+{
+    size_t count, text_bytes;
+    char **entries, *text;
+
+    copy->mapped = NULL;
+    measure(vector, &count, &text_bytes);
+    if (!make_room(copy, count, text_bytes, &entries, &text))
+        return false;
+    copy_without_session(vector, entries, text);
+    copy->vector = entries;
+    return true;
+}
+
 void environment_copy(struct environment *copy, char *const *vector)
 {
     size_t count, text_bytes;
     char **entries, *text;
-    bool is_followed;
 
     copy->vector = vector;
     copy->mapped = NULL;
     if (process.header == NULL || vector == NULL)
         return;
-    is_followed = process_is_followed() && !is_library_gone(vector);
-    if (is_followed && !sys_makes_no_calls())
+    /* Without memory for it the child asks for the session: unmarked, or the collector says no. */
+    if (!process_is_followed() || is_library_gone(vector)) {
+        environment_copy_without_us(copy, vector);
+        return;
+    }
+    if (!sys_makes_no_calls())
         return;
     measure(vector, &count, &text_bytes);
     if (!make_room(copy, count, text_bytes, &entries, &text))
-        return; /* the child asks for the session: unmarked, or the collector says no */
-    if (is_followed)
-        copy_with_mark(vector, entries, text);
-    else
-        copy_without_session(vector, entries, text);
+        return;
+    copy_with_mark(vector, entries, text);
     copy->vector = entries;
 }
 

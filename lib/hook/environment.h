@@ -24,6 +24,12 @@ struct environment {
     char text[ENVIRONMENT_MAX_TEXT_BYTES]; /* of what is not as in the original */
 };
 
+/*
+ * Whether a program with this environment will load our library. vector: NULL at the end, or NULL.
+ * Context: any thread, or start-up before libc may be called.
+ */
+bool environment_has_library(char *const *vector);
+
 /* Whether a program with this environment will find the session. Context: any thread. */
 bool environment_has_session(char *const *vector);
 
@@ -35,6 +41,12 @@ bool environment_has_session(char *const *vector);
  * Context: any thread, also a child of vfork.
  */
 void environment_copy(struct environment *copy, char *const *vector);
+
+/*
+ * Copy without the session and our library.
+ * Returns false when there is no memory for it. Context: as environment_has_library().
+ */
+bool environment_copy_without_us(struct environment *copy, char *const *vector);
 
 /* End the copy, if the program that it was for has not begun. Context: any thread. */
 void environment_finish(struct environment *copy);

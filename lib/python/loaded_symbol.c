@@ -5,7 +5,6 @@
 #include "python/loaded_symbol.h"
 
 #include <stddef.h>
-#include <string.h>
 
 enum {
     GNU_HASH_HEADER_WORDS = 4, /* bucket count, first symbol, bloom words, bloom shift */
@@ -47,6 +46,16 @@ bool loaded_module_read(const struct dl_phdr_info *info, struct loaded_module *r
     return module.gnu_hash != NULL || module.sysv_hash != NULL;
 }
 
+/* Not strcmp(): see session/leave.c. */
+static bool is_equal(const char *left, const char *right)
+{
+    while (*left != '\0' && *left == *right) {
+        left++;
+        right++;
+    }
+    return *left == *right;
+}
+
 /* Return the address when the symbol is a definition of this name, else 0. */
 static uintptr_t definition(const struct loaded_module *module, uint32_t index, const char *name)
 {
@@ -55,7 +64,7 @@ static uintptr_t definition(const struct loaded_module *module, uint32_t index, 
 
     if (symbol->st_shndx == SHN_UNDEF || (type != STT_FUNC && type != STT_OBJECT))
         return 0;
-    if (strcmp(module->strings + symbol->st_name, name) != 0)
+    if (!is_equal(module->strings + symbol->st_name, name))
         return 0;
     return module->base + symbol->st_value;
 }

@@ -11,6 +11,7 @@
 #include "record/life.h"
 #include "record/process.h"
 #include "session/handshake.h"
+#include "session/leave.h"
 #include "session/locator.h"
 #include "session/pool_map.h"
 
@@ -72,7 +73,7 @@ __attribute__((constructor)) static void start(int argument_count, char **argume
     struct locator locator;
 
     (void)argument_count;
-    (void)arguments;
+    leave_sanitizer(arguments, environment);
     real_resolve();
     loader_resolve();
     if (text == NULL)

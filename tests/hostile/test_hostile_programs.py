@@ -158,19 +158,6 @@ def test_static_program_is_refused_with_a_reason(memtrack, programs):
     assert not ended.capture.path.exists()
 
 
-def test_program_with_address_sanitizer_is_refused_with_a_reason(memtrack, tmp_path):
-    """Its runtime ends it where another library comes first."""
-    source, program = tmp_path / "program.c", tmp_path / "program"
-    source.write_text("#include <stdlib.h>\nint main(void) { free(malloc(10)); return 9; }\n")
-    built = subprocess.run(["gcc", "-fsanitize=address", "-o", program, source], check=False,
-                           stderr=subprocess.PIPE)
-    if built.returncode != 0:
-        pytest.skip("this compiler has no AddressSanitizer")
-    ended = memtrack.run(program, expect=126)
-    assert "AddressSanitizer" in ended.stderr and ended.stdout == ""
-    assert not ended.capture.path.exists()
-
-
 def test_static_child_runs_untracked(memtrack, programs):
     ended = memtrack.run("sh", "-c", '"$0"; exit $?', programs("hostile_static"), expect=9)
     assert ended.stdout == "static\n"

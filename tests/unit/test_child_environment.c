@@ -114,3 +114,18 @@ TEST(no_environment_stays_none)
     environment_copy(&copy, NULL);
     CHECK(copy.vector == NULL);
 }
+
+TEST(a_library_without_a_session_is_left_out_too)
+{
+    char *const *vector =
+        vector_of("LD_PRELOAD= :/x/libmemtrack.so: |A=1|LD_PRELOADED=libmemtrack.so");
+
+    CHECK(environment_has_library(vector));
+    CHECK(environment_copy_without_us(&copy, vector));
+    CHECK_TEXT(copy.vector[0], "A=1");
+    CHECK_TEXT(copy.vector[1], "LD_PRELOADED=libmemtrack.so");
+    CHECK(copy.vector[2] == NULL);
+    CHECK(!environment_has_library(copy.vector));
+    CHECK(!environment_has_library(NULL));
+    environment_finish(&copy);
+}

@@ -43,6 +43,22 @@ TEST(libraries_that_a_program_needs_are_found)
     remove_files();
 }
 
+/* That libc defines it too makes it an export of this program. */
+long a64l(const char *text)
+{
+    return text[0];
+}
+
+TEST(names_that_a_program_exports_are_found)
+{
+    CHECK(executable_exports("/proc/self/exe", "a64l"));
+    CHECK(!executable_exports("/proc/self/exe", "malloc")); /* used, not defined */
+    CHECK(!executable_exports("/proc/self/exe", "no_such_name"));
+    CHECK(!executable_exports("/nonexistent/program", "a64l"));
+    CHECK(!executable_exports(file_with("\177ELF", 4), "a64l"));
+    remove_files();
+}
+
 /* What comes of each wrong byte is not known: only that an answer does. */
 TEST(wrong_bytes_in_a_program_ask_for_no_more_than_it_has)
 {
@@ -55,6 +71,7 @@ TEST(wrong_bytes_in_a_program_ask_for_no_more_than_it_has)
         memcpy(damaged, head, count);
         damaged[i] ^= 0xff;
         executable_needs(file_with(damaged, count), "libc.so");
+        executable_exports(file_with(damaged, count), "a64l");
     }
     CHECK(count > 1000);
     remove_files();
