@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 /*
  * Make a system call of up to six arguments.
@@ -91,6 +92,12 @@ void *sys_remap_wiped(void *memory, size_t old_bytes, size_t new_bytes);
 
 /* Return CLOCK_MONOTONIC in ns. Context: hot path (slow paths only: it costs 25 ns). */
 uint64_t sys_now_ns(void);
+
+/* As clock_gettime(). */
+typedef int sys_clock(clockid_t id, struct timespec *ret_time);
+
+/* From now on let sys_now_ns() ask this one, not libc's. Context: start-up. */
+void sys_use_clock(sys_clock *function);
 
 /*
  * From now on let sys_now_ns() be right to a few milliseconds only, but never read the time stamp

@@ -10,6 +10,7 @@
 #include "hook/real.h"
 #include "record/life.h"
 #include "record/process.h"
+#include "session/clock.h"
 #include "session/handshake.h"
 #include "session/leave.h"
 #include "session/locator.h"
@@ -87,6 +88,7 @@ __attribute__((constructor)) static void start(int argument_count, char **argume
         return;
     if (!loader_finds_our_malloc())
         process.flags |= PROCESS_HAS_OTHER_MALLOC;
+    clock_use_kernel();
     if (!join(&locator))
         return;
     loader_strip_deepbind();
