@@ -17,6 +17,18 @@ enum {
     ADDRESS_SLOT_SHIFT = 4,
 };
 
+/* Return what tells the groups apart, its highest bits best. Context: tool. */
+static inline uint64_t address_group_hash(uint64_t key)
+{
+    return (key >> ADDRESS_GROUP_SHIFT) * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+/* Return where a key belongs in a small table of keys with like group hashes. Context: tool. */
+static inline uint32_t address_place(uint64_t key)
+{
+    return (uint32_t)((key >> ADDRESS_SLOT_SHIFT) + (address_group_hash(key) >> 20));
+}
+
 /*
  * Return the slot where a key belongs. key: address and domain.
  * shift: 64 - log2 of the number of slots, which is at least ADDRESS_GROUP_SLOTS.
@@ -24,7 +36,7 @@ enum {
  */
 static inline uint64_t address_slot(uint64_t key, unsigned shift)
 {
-    uint64_t mixed = (key >> ADDRESS_GROUP_SHIFT) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t mixed = address_group_hash(key);
     uint64_t inside = (key >> ADDRESS_SLOT_SHIFT) + (mixed >> 20);
 
     return (mixed >> shift & ~(uint64_t)(ADDRESS_GROUP_SLOTS - 1)) |

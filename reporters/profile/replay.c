@@ -2,7 +2,7 @@
  * Events in their order, told to blocks and ranges. Runs in the tools.
  *
  * A release by realloc, mremap or a fixed mmap waits until its thread's next event: UNDO drops it,
- * anything else makes it take place just before. A forked child gets a copy of its parent's blocks
+ * anything else makes it take place just before. A forked child shares its parent's blocks,
  * as they were after the parent's events below the child's first segment. A process's blocks go
  * when it ends. What holds: no event is told before what is earlier in time has been done.
  */
@@ -147,19 +147,13 @@ static void undo_release(struct replay *replay, const struct event *event)
 }
 
 /* Give a child what its parent has now. */
-static void copy_parent(struct replay *replay, uint32_t child_index, uint32_t parent_index)
+static void leave_to_child(struct replay *replay, uint32_t child_index, uint32_t parent_index)
 {
     struct replay_process *child = &replay->processes[child_index];
-    const struct replay_process *parent = &replay->processes[parent_index];
+    struct replay_process *parent = &replay->processes[parent_index];
 
     child->needs_copy = false;
-    key_set_reserve(&child->inherited, parent->blocks.count + parent->inherited.count);
-    for (size_t i = 0; i < parent->blocks.slot_count; i++)
-        if (parent->blocks.slots[i].key != 0)
-            key_set_add(&child->inherited, parent->blocks.slots[i].key);
-    for (size_t i = 0; i < parent->inherited.slot_count; i++)
-        if (parent->inherited.slots[i] != 0)
-            key_set_add(&child->inherited, parent->inherited.slots[i]);
+    child->inherited = legacy_leave(&parent->legacy, &parent->blocks, &parent->inherited);
     replay_copy_ranges(child, parent);
 }
 
@@ -174,7 +168,7 @@ static void inherit(struct replay *replay, uint32_t child)
             oldest = parent;
             parent = capture_fork_parent(replay->capture, oldest);
         }
-        copy_parent(replay, oldest, parent);
+        leave_to_child(replay, oldest, parent);
     }
 }
 
@@ -192,6 +186,8 @@ static void fork_children(struct replay *replay, uint32_t parent_index, uint64_t
         if (replay->processes[child].has_events || replay->processes[child].first_child != none)
             inherit(replay, child);
     }
+    if (parent->first_child == none)
+        legacy_finish(&parent->legacy);
     parent->fork_segment = parent->first_child != none
                                ? replay->capture->processes[parent->first_child].first_segment
                                : UINT64_MAX;
@@ -229,7 +225,8 @@ static void leak_all(struct replay *replay, uint32_t process_index, bool has_end
     replay_leak_ranges(replay, process, has_ended);
     live_blocks_finish(&process->blocks);
     ranges_finish(&process->ranges);
-    key_set_finish(&process->inherited);
+    inherited_finish(&process->inherited);
+    legacy_finish(&process->legacy);
 }
 
 /* The ends of processes before an instant. */
@@ -411,7 +408,8 @@ void replay_close(struct replay *replay)
     for (uint32_t i = 0; i < replay->capture->process_count; i++) {
         live_blocks_finish(&replay->processes[i].blocks);
         ranges_finish(&replay->processes[i].ranges);
-        key_set_finish(&replay->processes[i].inherited);
+        inherited_finish(&replay->processes[i].inherited);
+        legacy_finish(&replay->processes[i].legacy);
         free(replay->processes[i].pending);
     }
     free(replay->streams);

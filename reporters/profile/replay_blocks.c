@@ -39,10 +39,11 @@ static inline void replay_alloc(struct replay *replay, struct replay_process *pr
 
     if (process->pending_count > 0)
         replay_settle_block(replay, event->stream, key);
+    legacy_touch(&process->legacy, key);
     live = live_blocks_put(&process->blocks, key, &is_new);
     if (!is_new)
         ledger_drop(ledger, &live->block);
-    if (!is_new || (process->inherited.count > 0 && key_set_remove(&process->inherited, key)))
+    if (!is_new || (process->inherited.count > 0 && inherited_remove(&process->inherited, key)))
         ledger->totals.order_violations += stream->is_selected;
     stream->ordinal++;
     live->block = (struct block){
@@ -93,10 +94,11 @@ void replay_release_block(struct replay *replay, uint32_t stream, uint64_t key)
     struct undo *undo = replay_history(&replay->streams[stream]);
 
     undo->key = key;
+    legacy_touch(&process->legacy, key);
     if (live != NULL)
         take_block(replay, process, live, stream, &undo->release);
     else
-        undo->was_inherited = key_set_remove(&process->inherited, key);
+        undo->was_inherited = inherited_remove(&process->inherited, key);
 }
 
 bool replay_restore_block(struct replay *replay, uint32_t stream, const struct undo *undo)
@@ -107,8 +109,9 @@ bool replay_restore_block(struct replay *replay, uint32_t stream, const struct u
 
     if (live_blocks_find(&process->blocks, undo->key) != NULL)
         return false;
+    legacy_touch(&process->legacy, undo->key);
     if (undo->was_inherited) {
-        key_set_add(&process->inherited, undo->key);
+        inherited_add(&process->inherited, undo->key);
         return true;
     }
     ledger_uncount_release(replay->ledger, &undo->release);
@@ -126,8 +129,9 @@ static inline void replay_free(struct replay *replay, struct replay_process *pro
 
     if (process->pending_count > 0)
         replay_settle_block(replay, event->stream, key);
+    legacy_touch(&process->legacy, key);
     live = live_blocks_find(&process->blocks, key);
-    if (live == NULL && !key_set_has(&process->inherited, key)) {
+    if (live == NULL && !inherited_has(&process->inherited, key)) {
         replay->ledger->totals.unknown_frees += replay->streams[event->stream].is_selected;
         return;
     }
@@ -136,7 +140,7 @@ static inline void replay_free(struct replay *replay, struct replay_process *pro
     else if (live != NULL)
         take_block(replay, process, live, event->stream, NULL);
     else
-        key_set_remove(&process->inherited, key);
+        inherited_remove(&process->inherited, key);
 }
 
 void replay_events(struct replay *replay, const struct event *events, uint32_t count)

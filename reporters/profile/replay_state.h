@@ -6,8 +6,9 @@
 
 #include "capture/merge.h"
 #include "memtrack/protocol.h"
-#include "profile/key_set.h"
+#include "profile/inherited.h"
 #include "profile/ledger.h"
+#include "profile/legacy.h"
 #include "profile/live_blocks.h"
 #include "profile/ranges.h"
 #include "profile/replay.h"
@@ -57,8 +58,9 @@ struct replay_stream {
 struct replay_process {
     struct live_blocks blocks;
     struct ranges ranges;
-    struct key_set inherited;
-    uint32_t *pending; /* streams that have one */
+    struct inherited inherited;
+    struct legacy legacy; /* while children are to come */
+    uint32_t *pending;    /* streams that have one */
     size_t pending_count, pending_capacity;
     uint64_t fork_segment; /* from this segment on somebody has to be asked: 0 before the first
                               event, then the next child's first segment */

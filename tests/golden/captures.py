@@ -248,9 +248,10 @@ def cut():
     return trace.writer.cut()
 
 
-def storm(seed=1, steps=2000, threads=4, forks=2, bound_steps=0):
+def storm(seed=1, steps=2000, threads=4, forks=2, bound_steps=0, places=300):
     """Random threads, blocks, ranges, forks: whatever may happen, happens. Also for fuzzing.
-    bound_steps: so often all is written with its bounds, as a collector does; 0: at the end."""
+    bound_steps: so often all is written with its bounds, as a collector does; 0: at the end.
+    places: addresses that blocks may have."""
     chance = random.Random(seed)
     trace = Trace(fmt.CaptureWriter(coder=1 + seed % 2), chance.choice([2, 16, 200]))
     trace.session("storm", str(seed))
@@ -266,7 +267,7 @@ def storm(seed=1, steps=2000, threads=4, forks=2, bound_steps=0):
     for step in range(steps):
         process = chance.choice(processes)
         thread = chance.choice(crews[process])
-        storm_step(chance, thread, of, live[process])
+        storm_step(chance, thread, of, live[process], places)
         if bound_steps and step % bound_steps == bound_steps - 1:
             trace.flush()
         if step in fork_at:
@@ -290,10 +291,10 @@ def storm(seed=1, steps=2000, threads=4, forks=2, bound_steps=0):
     return trace.writer.cut()
 
 
-def storm_step(chance, thread, of, live):
+def storm_step(chance, thread, of, live, places):
     """One thing that one thread does."""
     what = chance.random()
-    block = HEAP + chance.randrange(300) * 16
+    block = HEAP + chance.randrange(places) * 16
     size = chance.choice([0, 1, 24, 100, 5000, 5 * GIB])
     page = RANGES + chance.randrange(60) * 4096
     length = chance.randrange(1, 20) * 4096

@@ -95,6 +95,13 @@ def test_random_programs_are_understood_alike(tmp_path, seed):
                                      forks=seed % 4), threshold=seed % 3)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_what_forked_children_inherit_is_understood_alike(tmp_path, seed):
+    model = compare(tmp_path, captures.storm(seed, steps=9000, threads=2, forks=5 + 3 * seed,
+                                             places=20_000))
+    assert sum(owner["allocations"] > 0 for owner in model["processes"]) > 3
+
+
 @pytest.mark.parametrize("seed", [3, 7])
 def test_a_part_of_the_processes_or_threads_can_be_asked_for(tmp_path, seed):
     data = captures.storm(seed, steps=800, threads=3, forks=2)

@@ -1,9 +1,8 @@
 /*
- * Live blocks and key sets against plain arrays, at addresses that would make a table slow.
+ * Live blocks against plain arrays, at addresses that would make a table slow.
  */
 #include "profile/live_blocks.h"
 
-#include "profile/key_set.h"
 #include "test.h"
 
 enum {
@@ -31,7 +30,6 @@ static void check_against_array(uint64_t distance)
 {
     static uint64_t bytes[KEY_COUNT]; /* 0: not live */
     struct live_blocks blocks = {0};
-    struct key_set set = {0};
     size_t live_count = 0;
 
     memset(bytes, 0, sizeof(bytes));
@@ -43,12 +41,9 @@ static void check_against_array(uint64_t distance)
 
         test_case("distance %" PRIu64 ", step %u", distance, step);
         CHECK_EQUAL(found != NULL, bytes[i] != 0);
-        CHECK_EQUAL(key_set_has(&set, key), bytes[i] != 0);
         if (found != NULL) {
             CHECK_EQUAL(found->block.bytes, bytes[i]);
             live_blocks_remove(&blocks, found);
-            CHECK(key_set_remove(&set, key));
-            CHECK(!key_set_remove(&set, key));
             bytes[i] = 0;
             live_count--;
         } else {
@@ -56,15 +51,11 @@ static void check_against_array(uint64_t distance)
             found = live_blocks_put(&blocks, key, &is_new);
             CHECK(is_new);
             found->block.bytes = bytes[i];
-            key_set_add(&set, key);
-            key_set_add(&set, key);
             live_count++;
         }
         CHECK_EQUAL(blocks.count, live_count);
-        CHECK_EQUAL(set.count, live_count);
     }
     live_blocks_finish(&blocks);
-    key_set_finish(&set);
 }
 
 TEST(what_is_put_is_found_until_it_is_removed)
