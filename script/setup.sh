@@ -6,8 +6,8 @@ build=${MEMTRACK_BUILD:-$root/build}
 
 build_packages="gcc libc6-dev meson ninja-build pkgconf liblz4-dev libxxhash-dev libjansson-dev python3 scdoc"
 test_packages="g++ python3-venv chromium bash less procps gdb sqlite3 xz-utils"
-# Allocators that programs put in malloc's place.
-test_packages="$test_packages libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0"
+# Allocators that programs put in malloc's place, and another C library.
+test_packages="$test_packages libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 musl-tools"
 # For the interpreter that script/interpreters builds.
 test_packages="$test_packages make libffi-dev libsqlite3-dev zlib1g-dev"
 # Node.js of any origin will do, and a foreign one would not let Debian's be installed beside it.

@@ -66,17 +66,32 @@ static bool join(const struct locator *locator)
     return true;
 }
 
-/* The loader of glibc and of musl passes what main() will get; libc itself may not have it yet. */
+/*
+ * What pthread_atfork() is in glibc. Weak, for musl lacks it, and its loader ends a program that a
+ * name is missing for.
+ */
+extern int __register_atfork(void (*ahead)(void), void (*in_parent)(void), void (*in_child)(void),
+                             void *object) __attribute__((weak));
+extern void *__dso_handle __attribute__((visibility("hidden")));
+
+/* The loader of glibc passes what main() will get; libc itself may not have it yet. */
 __attribute__((constructor)) static void start(int argument_count, char **arguments,
                                                char **environment)
 {
-    const char *text = locator_find(environment, SESSION_VARIABLE);
+    const char *text;
     struct locator locator;
 
     (void)argument_count;
+    /* A program of musl's: its loader passes nothing to us. The hooks hand on what they are called. */
+    if (__register_atfork == NULL) {
+        real_resolve();
+        loader_resolve();
+        return;
+    }
     leave_sanitizer(arguments, environment);
     real_resolve();
     loader_resolve();
+    text = locator_find(environment, SESSION_VARIABLE);
     if (text == NULL)
         return;
     if (strncmp(text, SESSION_FILTER_MARK, strlen(SESSION_FILTER_MARK)) == 0) {
@@ -93,5 +108,5 @@ __attribute__((constructor)) static void start(int argument_count, char **argume
         return;
     loader_strip_deepbind();
     /* First to register, last to be called: nothing of the program's comes between it and fork. */
-    pthread_atfork(life_fork_ahead, NULL, NULL);
+    __register_atfork(life_fork_ahead, NULL, NULL, __dso_handle);
 }

@@ -158,10 +158,62 @@ def test_static_program_is_refused_with_a_reason(memtrack, programs):
     assert not ended.capture.path.exists()
 
 
+OTHER_LIBC = """
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void *work(void *none)
+{
+    for (int i = 1; i < 5000; i++) {
+        void *block = realloc(i % 2 ? malloc(i) : calloc(2, i), i + 7);
+        void *aligned = aligned_alloc(64, 64 * i);
+        if (block == NULL || aligned == NULL)
+            abort();
+        memset(aligned, 1, 64 * i);
+        free(aligned);
+        free(block);
+    }
+    return none;
+}
+int main(int count, char **arguments)
+{
+    pthread_t threads[3];
+    int status;
+
+    for (int i = 0; i < 3; i++)
+        pthread_create(&threads[i], NULL, work, NULL);
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    if (fork() == 0)
+        execv(arguments[1], arguments + 1);
+    wait(&status);
+    printf("%d\\n", WEXITSTATUS(status));
+    exit(9);
+}
+"""
+
+
 def test_static_child_runs_untracked(memtrack, programs):
     ended = memtrack.run("sh", "-c", '"$0"; exit $?', programs("hostile_static"), expect=9)
     assert ended.stdout == "static\n"
     assert ended.capture.stats()["capture"]["state"] == "clean"
+
+
+def test_child_of_another_c_library_runs_untracked(memtrack, programs, tmp_path):
+    """Its loader ends what it cannot link, and gives constructors no arguments."""
+    source, program = tmp_path / "program.c", tmp_path / "program"
+    source.write_text(OTHER_LIBC)
+    if shutil.which("musl-gcc") is None:
+        pytest.skip("no musl here")
+    subprocess.run(["musl-gcc", "-o", program, source], check=True)
+    ended = memtrack.run("sh", "-c", '"$0" "$1" closes_all; exit $?', program,
+                         programs("hostile"), expect=9)
+    assert (ended.stdout, ended.stderr) == (f"{CODE_DONE}\n", "")
+    ended.capture.assert_sound()
+    assert len(own_blocks(ended.capture)) == COUNT, "what it starts is tracked again"
 
 
 @pytest.mark.parametrize("command, code", [(["/nonexistent/program"], 127), (["/etc"], 126),
