@@ -12,6 +12,7 @@
 #include "memtrack/protocol.h"
 #include "message.h"
 #include "output_name.h"
+#include "replaced.h"
 #include "session.h"
 #include "signals.h"
 #include "supervise.h"
@@ -24,7 +25,13 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+enum {
+    COLLECTOR_LOOK_NS = 2000000,
+    COLLECTOR_LOOKS = 2500, /* 5 s: its disk may hang */
+};
 
 struct run {
     const struct option_values *values;
@@ -32,6 +39,7 @@ struct run {
     struct signals signals;
     struct launch launch;
     struct session session;
+    struct replaced replaced;
     char *library;
     char *output; /* as the user names it */
     char *absolute_output;
@@ -52,7 +60,7 @@ static bool is_switched_off(void)
     return value != NULL && strcmp(value, "0") == 0;
 }
 
-/* Name the output, and refuse one that is there: before anything is started. */
+/* Name the output, and refuse or keep one that is there: before anything is started. */
 static bool name_output(struct run *run, struct error *err)
 {
     struct stat status;
@@ -75,9 +83,22 @@ static bool name_output(struct run *run, struct error *err)
         return false;
     }
     if (run->values->is_set[OPTION_FORCE])
-        return true;
+        return replaced_keep(run->absolute_output, &run->replaced, err);
     error_set(err, "%s: exists already: use -f to replace it", run->output);
     return false;
+}
+
+/* Without a program it ends when it sees that nobody needs it, and writes no more then. */
+static void end_collector(struct run *run)
+{
+    struct timespec pause = {0, COLLECTOR_LOOK_NS};
+
+    session_close(&run->session);
+    for (unsigned i = 0; i < COLLECTOR_LOOKS; i++) {
+        if (waitpid(run->session.collector, NULL, WNOHANG) != 0)
+            break;
+        nanosleep(&pause, NULL);
+    }
 }
 
 static bool start_collector(struct run *run, struct error *err)
@@ -94,7 +115,7 @@ static bool start_collector(struct run *run, struct error *err)
     if (!session_start(&request, &run->session, err))
         return false;
     if (!session_wait_ready(&run->session, run->launch.fd, err)) {
-        session_close(&run->session);
+        end_collector(run);
         return false;
     }
     if (run->values->is_set[OPTION_VERBOSE])
@@ -210,14 +231,18 @@ static int run_tracked(struct run *run)
     if (!name_output(run, &err) || !start_collector(run, &err)) {
         message_print("%s", err.text);
         launch_give_up(&run->launch);
+        replaced_restore(&run->replaced);
         return EXIT_OUTPUT;
     }
     status = start_program(run);
     if (status != EXIT_DONE) {
-        session_close(&run->session); /* which ends it */
-        unlink(run->absolute_output);
+        end_collector(run);
+        if (run->replaced.kept == NULL)
+            unlink(run->absolute_output);
+        replaced_restore(&run->replaced);
         return status;
     }
+    replaced_let_go(&run->replaced);
     return supervise_run(run);
 }
 

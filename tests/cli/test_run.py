@@ -1,4 +1,5 @@
 """A program under `memtrack run` behaves as it does without."""
+import errno
 import json
 import os
 import pathlib
@@ -143,6 +144,54 @@ def test_an_existing_output_is_kept_without_force(call, programs, tmp_path):
     assert call("run", "-f", "-o", "out.bin", programs("cli_ends"), "7").returncode == 7
     assert (tmp_path / "out.bin").read_bytes() != b"precious"
     assert (tmp_path / "out.bin").stat().st_ino != before, "a capture in progress stays whole"
+
+
+@pytest.fixture
+def busy(tmp_path, programs):
+    """A program that nobody can execute, and that looks as if: it is open for writing."""
+    path = tmp_path / "busy"
+    shutil.copy(programs("cli_ends"), path)
+    with path.open("r+b"):
+        if subprocess_fails_with(path) != errno.ETXTBSY:
+            pytest.skip("this system executes what is open for writing")
+        yield path
+
+
+def subprocess_fails_with(path):
+    """Return the errno of executing it; 0: it was executed."""
+    try:
+        subprocess.run([path], check=False)
+    except OSError as error:
+        return error.errno
+    return 0
+
+
+@pytest.mark.parametrize("output", ["out.bin", "link.bin"])
+def test_what_is_to_be_replaced_stays_when_the_program_cannot_be_executed(call, busy, tmp_path,
+                                                                          output):
+    (tmp_path / "out.bin").write_text("precious")
+    (tmp_path / "link.bin").symlink_to("out.bin")
+    before = (tmp_path / "out.bin").stat()
+    ended = call("run", "-f", "-o", output, busy)
+    assert ended.returncode == 126 and b"Text file busy" in ended.stderr
+    assert (tmp_path / "out.bin").read_text() == "precious"
+    assert (tmp_path / "out.bin").stat().st_ino == before.st_ino
+    assert {path.name for path in tmp_path.iterdir()} == {"busy", "link.bin", "out.bin"}
+
+
+def test_a_program_that_cannot_be_executed_leaves_no_capture(call, busy, tmp_path):
+    assert call("run", "-f", "-o", "out.bin", busy).returncode == 126
+    assert [path.name for path in tmp_path.iterdir()] == ["busy"]
+
+
+@pytest.mark.parametrize("output", ["out.bin", "link.bin"])
+def test_what_is_replaced_is_gone_when_the_program_runs(call, programs, tmp_path, output):
+    (tmp_path / "out.bin").write_text("precious")
+    (tmp_path / "link.bin").symlink_to("out.bin")
+    ended = call("run", "-f", "-o", output, "sh", "-c", "head -c 8 out.bin")
+    assert len(ended.stdout) == 8 and ended.stdout != b"precious", "from its first instant on"
+    assert {path.name for path in tmp_path.iterdir()} == {"link.bin", "out.bin"}
+    assert (tmp_path / "link.bin").is_symlink()
 
 
 @pytest.mark.parametrize("output", ["nosuch/out.bin", "folder", "/dev/null"])
