@@ -9,6 +9,7 @@
 #include "memtrack/protocol.h"
 #include "print/json_write.h"
 #include "print/text.h"
+#include "render/stats.h"
 #include "report/health.h"
 #include "report/labels.h"
 
@@ -93,7 +94,7 @@ static void write_overhead(struct json_writer *json, const struct page *page)
     json_write_open_object(json, "overhead");
     json_write_number(json, "slowNs", counter_sum(capture, COUNTER_SLOW_NS));
     json_write_number(json, "waitNs", counter_sum(capture, COUNTER_WAIT_NS));
-    json_write_number(json, "targetBytes", counter_sum(capture, COUNTER_MEMORY_BYTES));
+    json_write_number(json, "targetBytes", stats_overhead_of(capture).target_rss_bytes);
     json_write_number(json, "collectorNs", capture->summary.cpu_ns);
     json_write_number(json, "collectorRss", capture->summary.rss_bytes);
     json_write_number(json, "captureBytes", capture->file_bytes);

@@ -7,6 +7,7 @@ with MEMTRACK_UPDATE=1, and read the difference before it is committed.
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -151,6 +152,26 @@ def test_color_is_the_only_difference_that_color_makes(reports):
     for code in "\033[0m", "\033[1m", "\033[2m", "\033[33m":
         colored = colored.replace(code, "")
     assert colored == plain
+
+
+def test_page_and_stats_say_the_same_of_what_tracking_took(binary, tmp_path):
+    """Of several processes, the page's and the report's figures are of the same kind."""
+    trace = pytest.importorskip("capture_trace")
+    made = trace.Trace()
+    made.session("two")
+    for number, (slow_ns, wait_ns, memory_bytes) in enumerate([(20, 3, 5000), (400, 1, 7000)]):
+        made.process(100 + number, arguments=["two"], counter_0=slow_ns, counter_1=wait_ns,
+                     counter_5=memory_bytes).end()
+    (tmp_path / "two.bin").write_bytes(made.finish())
+    page = tmp_path / "two.html"
+    subprocess.run([binary, "flamegraph", "-o", page, tmp_path / "two.bin"], check=True,
+                   capture_output=True)
+    meta = json.loads(re.search(r'id="data-meta">(.*?)</script>', page.read_text(), re.S)[1])
+    overhead = json.loads(subprocess.run([binary, "stats", "--json", tmp_path / "two.bin"],
+                                         check=True, capture_output=True).stdout)["overhead"]
+    assert overhead["target_rss_bytes"] == meta["overhead"]["targetBytes"] == 7000
+    assert overhead["target_ns"] == meta["overhead"]["slowNs"] + meta["overhead"]["waitNs"] == 424
+    assert overhead["capture_bytes"] == meta["overhead"]["captureBytes"]
 
 
 def test_dump_keeps_the_numbers_of_records_it_leaves_out(reports):
