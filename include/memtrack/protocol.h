@@ -408,11 +408,12 @@ struct handshake_answer {
 
 /*
  * MEMTRACK_SESSION=<uuid, 32 hex digits>:<token, 32 hex digits>:<capture path>
- * A program that may have set a system call filter puts the mark in front for those it executes:
- * when there is a filter, they must not ask for the session.
+ * A program that may have set a system call filter puts a mark in front for those it executes:
+ * ?<how many there were before, decimal; nothing: not known>:
+ * When there is another one, they must not ask for the session.
  */
 #define SESSION_VARIABLE    "MEMTRACK_SESSION"
-#define SESSION_FILTER_MARK "?"
+#define SESSION_FILTER_MARK '?'
 
 _Static_assert(sizeof(struct pool_header) <= POOL_HEADER_BYTES, "pool header");
 _Static_assert(sizeof(struct pool_process) == POOL_PROCESS_BYTES, "process slot");

@@ -9,6 +9,7 @@
 #include "hook/environment.h"
 
 #include "base/syscalls.h"
+#include "hook/filter.h"
 #include "memtrack/protocol.h"
 #include "record/process.h"
 
@@ -146,15 +147,14 @@ static bool copy_preload(char *to, const char *from)
 /* Copy our own variable with the mark behind its name. Returns what comes behind the copy. */
 static char *copy_marked(char *to, const char *from)
 {
-    size_t name_bytes = strlen(session_variable), mark_bytes = strlen(SESSION_FILTER_MARK);
+    size_t name_bytes = strlen(session_variable);
 
     memcpy(to, from, name_bytes);
-    from += name_bytes;
-    memcpy(to + name_bytes, SESSION_FILTER_MARK, mark_bytes);
-    if (begins_with(from, SESSION_FILTER_MARK))
-        from += mark_bytes;
-    memcpy(to + name_bytes + mark_bytes, from, strlen(from) + 1);
-    return to + name_bytes + mark_bytes + strlen(from) + 1;
+    to += name_bytes;
+    to += filter_write_mark(to);
+    from = filter_skip_mark(from + name_bytes);
+    memcpy(to, from, strlen(from) + 1);
+    return to + strlen(from) + 1;
 }
 
 /* How much room a copy takes, at most. */
@@ -165,7 +165,7 @@ static void measure(char *const *vector, size_t *ret_count, size_t *ret_text_byt
     for (; *vector != NULL; vector++) {
         (*ret_count)++;
         if (begins_with(*vector, preload_variable) || begins_with(*vector, session_variable))
-            *ret_text_bytes += strlen(*vector) + 1 + strlen(SESSION_FILTER_MARK);
+            *ret_text_bytes += strlen(*vector) + 1 + FILTER_MARK_MAX_BYTES;
     }
 }
 

@@ -6,6 +6,7 @@
  * the one that has to come before it (PR_SET_NO_NEW_PRIVS, unless the program is root's).
  */
 #include "base/syscalls.h"
+#include "hook/filter.h"
 #include "hook/real.h"
 #include "record/life.h"
 #include "record/process.h"
@@ -29,10 +30,12 @@ HOOK int prctl(int option, ...)
     va_end(arguments);
     if (real.prctl == NULL)
         return real_is_missing();
-    if (option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP)
+    if (option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP) {
+        filter_remember();
         sys_expect_filter(option == PR_SET_SECCOMP && rest[0] == SECCOMP_MODE_STRICT
                               ? SYS_FILTER_ALL
                               : SYS_FILTER_OTHERS);
+    }
     /* SECCOMP_MODE_STRICT takes the counter away as well (linux kernel/seccomp.c). */
     if (option == PR_SET_TSC || option == PR_SET_SECCOMP)
         sys_use_coarse_clock();

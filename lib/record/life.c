@@ -22,6 +22,21 @@ enum {
 
 #define LIFE_LACKS_SESSION (UINT64_C(1) << 53)
 
+/* A filter is expected, and this thread's last exec has failed. */
+static __thread bool has_failed __attribute__((tls_model("initial-exec")));
+
+/*
+ * Whether the thread is most likely a child of vfork that ends, when nobody can tell any more: such
+ * a child executes or ends, or does both. Taken for one, a process lacks the code that it told.
+ */
+static bool is_end_of_another(enum life life)
+{
+    bool result = life == LIFE_EXIT && has_failed;
+
+    has_failed = life == LIFE_EXEC_FAILED && sys_makes_no_calls();
+    return result;
+}
+
 /* NULL: nothing to record to, or nothing to say from here. */
 static struct context *enter(uintptr_t frame)
 {
@@ -32,7 +47,8 @@ static struct context *enter(uintptr_t frame)
 
 void life_record(enum life life, uint64_t code, bool lacks_session)
 {
-    struct context *context = enter((uintptr_t)__builtin_frame_address(0));
+    struct context *context =
+        is_end_of_another(life) ? NULL : enter((uintptr_t)__builtin_frame_address(0));
     struct slot record = {
         slot_head(OP_LIFE) | (unsigned)life | (lacks_session ? LIFE_LACKS_SESSION : 0), code};
 

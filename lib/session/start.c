@@ -6,6 +6,7 @@
  * the real functions.
  */
 #include "base/syscalls.h"
+#include "hook/filter.h"
 #include "hook/loader.h"
 #include "hook/real.h"
 #include "record/life.h"
@@ -15,33 +16,6 @@
 #include "session/leave.h"
 #include "session/locator.h"
 #include "session/pool_map.h"
-
-#include <fcntl.h>
-#include <pthread.h>
-#include <string.h>
-
-/*
- * Whether a system call filter is in force, or nobody can tell. The loader has just made the same
- * calls.
- */
-static bool is_filtered(void)
-{
-    static const char path[] = "/proc/self/status", line[] = "\nSeccomp:\t";
-    char text[4096];
-    const char *found;
-    long fd = sys_call(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
-    long size;
-
-    if (sys_failed(fd))
-        return true;
-    size = sys_call(SYS_read, fd, (long)text, sizeof(text) - 1, 0, 0, 0);
-    sys_call(SYS_close, fd, 0, 0, 0, 0, 0);
-    if (sys_failed(size))
-        return true;
-    text[size] = '\0';
-    found = strstr(text, line);
-    return found == NULL || found[strlen(line)] != '0';
-}
 
 /* Returns false when we take no part in the session. */
 static bool join(const struct locator *locator)
@@ -94,11 +68,9 @@ __attribute__((constructor)) static void start(int argument_count, char **argume
     text = locator_find(environment, SESSION_VARIABLE);
     if (text == NULL)
         return;
-    if (strncmp(text, SESSION_FILTER_MARK, strlen(SESSION_FILTER_MARK)) == 0) {
-        if (is_filtered())
-            return;
-        text += strlen(SESSION_FILTER_MARK);
-    }
+    if (!filter_allows(text))
+        return;
+    text = filter_skip_mark(text);
     if (!locator_parse(text, &locator))
         return;
     if (!loader_finds_our_malloc())

@@ -1,4 +1,5 @@
 """Programs that take away what a profiler counts on: they end as they would, and are recorded."""
+import ctypes
 import json
 import os
 import pathlib
@@ -60,11 +61,49 @@ def test_program_that_a_filter_is_laid_upon_is_unharmed(plain_and_tracked, progr
 
 
 def test_program_that_may_not_gain_privileges_is_recorded(plain_and_tracked, programs):
-    if "Seccomp:\t0" not in pathlib.Path("/proc/self/status").read_text(encoding="utf-8"):
-        pytest.skip("a filter is in force here already")
+    status = pathlib.Path("/proc/self/status").read_text(encoding="utf-8")
+    if "Seccomp:\t0" not in status and "Seccomp_filters:" not in status:
+        pytest.skip("a filter is in force here already, and this Linux does not count them")
     capture = plain_and_tracked("no_privileges_and_exec", programs("hostile"))
     capture.assert_sound()
     assert len(own_blocks(capture)) == 2 * COUNT
+
+
+def test_end_of_a_child_by_vfork_is_not_its_parents(plain_and_tracked):
+    """Behind a filter nobody can ask whose memory it runs in."""
+    capture = plain_and_tracked("no_privileges_and_vfork")
+    capture.assert_sound()
+    assert [event["value"] for event in capture.events() if event["op"] == "exit"] == [CODE_DONE]
+
+
+def lay_harmless_filter():
+    """Allow every call, as a container's filter does for most; for what is executed next."""
+    class Instruction(ctypes.Structure):
+        _fields_ = [("code", ctypes.c_ushort), ("jt", ctypes.c_ubyte), ("jf", ctypes.c_ubyte),
+                    ("k", ctypes.c_uint)]
+
+    class Program(ctypes.Structure):
+        _fields_ = [("count", ctypes.c_ushort), ("first", ctypes.POINTER(Instruction))]
+
+    return_allow = Instruction(0x06, 0, 0, 0x7fff0000)
+    program = Program(1, ctypes.pointer(return_allow))
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(38, 1, 0, 0, 0) != 0 or libc.prctl(22, 2, ctypes.byref(program), 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "no filter")
+
+
+@pytest.mark.parametrize("case, blocks", [("no_privileges_and_exec", 2 * COUNT),
+                                          ("filter_and_exec", COUNT)])
+def test_program_behind_the_filter_of_a_container(memtrack, programs, case, blocks):
+    """Only a filter that comes later keeps us from what is executed then."""
+    if "Seccomp_filters:" not in pathlib.Path("/proc/self/status").read_text(encoding="utf-8"):
+        pytest.skip("this Linux does not count filters")
+    argv = [programs("hostile"), case, programs("hostile")]
+    plain = tracked.finish(argv, preexec_fn=lay_harmless_filter)
+    assert plain.returncode == CODE_DONE, plain
+    ended = memtrack.run(*argv, expect=CODE_DONE, preexec_fn=lay_harmless_filter)
+    ended.capture.assert_sound()
+    assert len(own_blocks(ended.capture)) == blocks
 
 
 def test_program_that_changes_its_root(plain_and_tracked, tmp_path):

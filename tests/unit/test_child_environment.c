@@ -3,6 +3,8 @@
  */
 #include "hook/environment.h"
 
+#include "base/syscalls.h"
+#include "hook/filter.h"
 #include "record/process.h"
 
 #include "test.h"
@@ -128,4 +130,28 @@ TEST(a_library_without_a_session_is_left_out_too)
     CHECK(!environment_has_library(copy.vector));
     CHECK(!environment_has_library(NULL));
     environment_finish(&copy);
+}
+
+TEST(a_session_is_marked_once_behind_a_filter)
+{
+    char *const *vector = vector_of("A=1|MEMTRACK_SESSION=?17:x:y:/c|LD_PRELOAD=/libmemtrack.so");
+    char count[16];
+    const char *mark;
+
+    begin(POOL_OPTION_FOLLOW);
+    filter_remember();
+    sys_expect_filter(SYS_FILTER_OTHERS);
+    environment_copy(&copy, vector);
+    CHECK_TEXT(copy.vector[0], "A=1");
+    CHECK_TEXT(copy.vector[2], "LD_PRELOAD=/libmemtrack.so");
+    mark = strchr(copy.vector[1], '=') + 1;
+    CHECK(mark[0] == '?' && strspn(mark + 1, "0123456789") == strcspn(mark, ":") - 1);
+    CHECK_TEXT(filter_skip_mark(mark), "x:y:/c");
+    CHECK(filter_allows(mark)); /* none has come since */
+    environment_finish(&copy);
+    snprintf(count, sizeof(count), "?%u:x", (unsigned)atoi(mark + 1) + 1);
+    CHECK(filter_allows(count) == (atoi(mark + 1) == 0));
+    CHECK(filter_allows("x:y:/c"));
+    CHECK_TEXT(filter_skip_mark("x:y:/c"), "x:y:/c");
+    CHECK_TEXT(filter_skip_mark("?5"), "");
 }

@@ -213,6 +213,27 @@ static void case_no_privileges_and_exec(const char *program)
     execute(program);
 }
 
+/* A child of vfork that has nothing to execute: its end is not its parent's. */
+static void case_no_privileges_and_vfork(const char *unused)
+{
+    char image[] = "nothing";
+    char *arguments[] = {image, NULL};
+    int status = 0;
+    pid_t child;
+
+    (void)unused;
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+        cannot();
+    allocate();
+    child = vfork();
+    if (child == 0) {
+        execv("/nonexistent/program", arguments);
+        _exit(77);
+    }
+    if (waitpid(child, &status, 0) != child || WEXITSTATUS(status) != 77)
+        _exit(97);
+}
+
 /* The next image finds no library of ours behind the new root. */
 static void case_changes_root_and_execs(const char *folder)
 {
@@ -366,6 +387,7 @@ static const struct {
     {"filter_threads", case_filter_threads},
     {"filter_and_exec", case_filter_and_exec},
     {"no_privileges_and_exec", case_no_privileges_and_exec},
+    {"no_privileges_and_vfork", case_no_privileges_and_vfork},
     {"address_space", case_address_space},
     {"locks_memory", case_locks_memory},
     {"daemon", case_daemon},
