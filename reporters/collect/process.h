@@ -34,8 +34,10 @@ struct process {
     size_t argument_bytes;
     char *executable;   /* malloc()ed, NULL: not known */
     bool is_described;  /* they are in the capture */
+    bool is_to_free;    /* the drain has no more to do with it */
     uint64_t looked_ns; /* last look for a pid that is not known, or after an exec */
     uint32_t looks;     /* in vain */
+    uint64_t missed_ns; /* the first of them */
     uint32_t activity_seen, execs_seen;
 
     /* Main thread, before PHASE_ENDED. */

@@ -95,31 +95,38 @@ static void read_description(struct process *process, uint32_t pid)
     ssize_t size_bytes = proc_read(pid, "cmdline", arguments, ARGUMENTS_MAX_BYTES);
 
     if (size_bytes > 0) {
+        free(process->arguments);
         process->arguments = memory_allocate((size_t)size_bytes, 1);
         memcpy(process->arguments, arguments, (size_t)size_bytes);
         process->argument_bytes = (size_t)size_bytes;
     }
     free(arguments);
-    if (proc_read_link(pid, "exe", executable, sizeof(executable)))
+    if (proc_read_link(pid, "exe", executable, sizeof(executable))) {
+        free(process->executable);
         process->executable = memory_copy_text(executable);
+    }
 }
 
 static void set_pid(struct process *process, uint32_t pid)
 {
     atomic_store_explicit(&process->pid, pid, memory_order_relaxed);
-    if (pid == 0)
-        return;
-    process->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    read_description(process, pid);
+    if (pid != 0)
+        process->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+static void end_process_at(struct session *session, struct process *process, uint8_t end,
+                           int64_t code, uint64_t ended_ns)
+{
+    process->end = end;
+    process->end_code = code;
+    process->ended_ns = ended_ns;
+    process_set_phase(process, PHASE_ENDED);
+    pool_ring_doorbell(&session->pool);
 }
 
 static void end_process(struct session *session, struct process *process, uint8_t end, int64_t code)
 {
-    process->end = end;
-    process->end_code = code;
-    process->ended_ns = session_now_ns();
-    process_set_phase(process, PHASE_ENDED);
-    pool_ring_doorbell(&session->pool);
+    end_process_at(session, process, end, code, session_now_ns());
 }
 
 /* The drain may not have seen yet that it said its number. */
@@ -129,10 +136,108 @@ static uint32_t number_of(const struct session *session, const struct process *p
                                 memory_order_acquire);
 }
 
+/* Return the process of a number that its children know; NULL when it is not in the table any more. */
+static struct process *find_number(const struct session *session, uint32_t number)
+{
+    for (uint32_t i = 0; number != 0 && i < POOL_PROCESS_COUNT; i++) {
+        struct process *process = &session->processes[i];
+        uint32_t known = atomic_load_explicit(&process->number, memory_order_relaxed);
+
+        /* The drain has not copied the number of one that has just come. */
+        if (process_phase(process) != PHASE_FREE &&
+            (known != 0 ? known : number_of(session, process)) == number)
+            return process;
+    }
+    return NULL;
+}
+
+/*
+ * A forked process that cannot be asked ran what its parent runs, who may be gone when this one is
+ * described.
+ */
+static void inherit_description(const struct session *session, struct process *process,
+                                uint32_t parent_number)
+{
+    const struct process *parent = find_number(session, parent_number);
+
+    /* A parent's number is less than the child's. */
+    while (parent != NULL && parent->arguments == NULL && parent->how == PROCESS_BY_FORK)
+        parent = find_number(session, parent->parent_number);
+    if (process->arguments != NULL || parent == NULL || parent->arguments == NULL)
+        return;
+    process->arguments = memory_allocate(parent->argument_bytes, 1);
+    memcpy(process->arguments, parent->arguments, parent->argument_bytes);
+    process->argument_bytes = parent->argument_bytes;
+    if (parent->executable != NULL)
+        process->executable = memory_copy_text(parent->executable);
+}
+
+/*
+ * Is this the slot of a forked process that nobody has looked for yet, not even the drain? What it
+ * says there is only compared.
+ */
+static bool is_new_fork(const struct session *session, const struct process *process)
+{
+    const struct pool_process *slot = &session->pool.processes[process->slot];
+    enum process_phase phase = process_phase(process);
+
+    /* Acquire: who sees LIVE sees what the slot says. */
+    return (phase == PHASE_FREE || phase == PHASE_LIVE) &&
+           atomic_load_explicit(&process->pid, memory_order_relaxed) == 0 &&
+           atomic_load_explicit(&slot->state, memory_order_acquire) == PROCESS_LIVE &&
+           slot->how == PROCESS_BY_FORK;
+}
+
+/*
+ * Find the process that has this pid now, though it may have taken its slot a moment ago. Where it
+ * sees itself as we do, it is the last one that said so; else there may be strangers who have the
+ * same pid in namespaces of their own, and its parent has to be known.
+ */
+static struct process *find_process(struct session *session, uint32_t pid)
+{
+    struct process *found = find_pid(session, pid);
+    uint32_t inner_pid, number = 0;
+
+    if (found != NULL || pid == 0)
+        return found;
+    inner_pid = proc_inner_pid(pid);
+    for (uint32_t i = 0; inner_pid != 0 && i < POOL_PROCESS_COUNT; i++) {
+        struct process *process = &session->processes[i];
+        const struct pool_process *slot = &session->pool.processes[i];
+        const struct process *parent;
+
+        if (!is_new_fork(session, process) || slot->pid != inner_pid ||
+            number_of(session, process) < number)
+            continue;
+        parent = find_number(session, slot->parent_number);
+        if (inner_pid != pid &&
+            (parent == NULL ||
+             atomic_load_explicit(&parent->pid, memory_order_relaxed) != proc_parent(pid)))
+            continue;
+        found = process;
+        number = number_of(session, process);
+    }
+    return found;
+}
+
+/* The image before is gone: what it recorded is in its rings. */
+static void end_image(struct session *session, struct process *process, uint32_t pid)
+{
+    struct pool_process *slot = &session->pool.processes[process->slot];
+
+    if (atomic_load_explicit(&process->pid, memory_order_relaxed) == 0) {
+        set_pid(process, pid);
+        inherit_description(session, process, slot->parent_number);
+        slot->outer_pid = pid;
+        session_use_slot(session, process->slot);
+    }
+    end_process(session, process, END_EXEC, 0);
+}
+
 int processes_welcome(struct session *session, uint32_t pid, uint32_t how)
 {
-    struct process *before = find_pid(session, pid);
-    struct process *parent = before != NULL ? before : find_pid(session, proc_parent(pid));
+    struct process *before = find_process(session, pid);
+    struct process *parent = before != NULL ? before : find_process(session, proc_parent(pid));
 
     for (uint32_t i = 0; i < POOL_PROCESS_COUNT; i++) {
         struct pool_process *slot = &session->pool.processes[i];
@@ -142,13 +247,14 @@ int processes_welcome(struct session *session, uint32_t pid, uint32_t how)
         if (process_phase(process) != PHASE_FREE ||
             !atomic_compare_exchange_strong(&slot->state, &is_free, PROCESS_CLAIMED))
             continue;
-        /* The image before is gone: what it recorded is in its rings. */
         if (before != NULL)
-            end_process(session, before, END_EXEC, 0);
+            end_image(session, before, pid);
         slot->outer_pid = pid;
         if (how == PROCESS_BY_EXEC && parent != NULL)
             process->parent_number = number_of(session, parent);
         set_pid(process, pid);
+        if (pid != 0)
+            read_description(process, pid);
         process_set_phase(process, PHASE_WELCOME);
         session_use_slot(session, i);
         return (int)i;
@@ -171,31 +277,30 @@ static bool is_not_in_table(void *session, uint32_t pid)
 /* Return the parent's pid when it sees itself as we do, 0 when not or not known. */
 static uint32_t find_parent_pid(const struct session *session, const struct process *process)
 {
-    for (uint32_t i = 0; i < POOL_PROCESS_COUNT && process->parent_number != 0; i++) {
-        const struct process *parent = &session->processes[i];
-        enum process_phase phase = process_phase(parent);
-        uint32_t pid = atomic_load_explicit(&parent->pid, memory_order_relaxed);
+    const struct process *parent = find_number(session, process->parent_number);
+    uint32_t pid = parent != NULL ? atomic_load_explicit(&parent->pid, memory_order_relaxed) : 0;
 
-        if ((phase == PHASE_LIVE || phase == PHASE_ENDED) &&
-            atomic_load_explicit(&parent->number, memory_order_relaxed) == process->parent_number)
-            return pid == parent->inner_pid ? pid : 0;
-    }
-    return 0;
+    return pid != 0 && pid == parent->inner_pid ? pid : 0;
 }
 
 /*
  * Which process is it that took a slot by itself, after a fork? In most cases it is in our
  * namespace, and there is no need to look at all others.
+ * ret_is_image: whether it runs what it ran when it took the slot.
  */
-static uint32_t search_pid(struct session *session, const struct process *process)
+static uint32_t search_pid(struct session *session, const struct process *process,
+                           bool *ret_is_image)
 {
     uint32_t inner_pid = process->inner_pid, seen_pid = proc_inner_pid(inner_pid);
     uint32_t parent_pid = find_parent_pid(session, process);
     uint64_t inode = pool_inode(session);
 
+    *ret_is_image = false;
     if (seen_pid == inner_pid && is_not_in_table(session, inner_pid)) {
-        if (proc_maps_inode(inner_pid, inode) == PROC_YES)
+        if (proc_maps_inode(inner_pid, inode) == PROC_YES) {
+            *ret_is_image = true;
             return inner_pid;
+        }
         /*
          * It has ended, or executes another program by now, or its memory is not ours to look at
          * (setuid). Who its parent is tells it from a stranger who has its pid in our namespace.
@@ -206,6 +311,7 @@ static uint32_t search_pid(struct session *session, const struct process *proces
     /* Nobody has that pid: the child of a parent in our namespace has ended and was waited for. */
     if (seen_pid == 0 && parent_pid != 0)
         return 0;
+    *ret_is_image = true;
     return proc_find(inode, inner_pid, is_not_in_table, session);
 }
 
@@ -215,13 +321,17 @@ static bool identify(struct session *session, struct process *process)
     uint32_t activity = atomic_load_explicit(&process->activity, memory_order_relaxed);
     uint64_t now_ns = session_now_ns();
     uint32_t pid;
+    bool is_image;
 
     if (process->looks > 0 && now_ns - process->looked_ns < LOOK_NS)
         return true;
     process->looked_ns = now_ns;
-    pid = search_pid(session, process);
+    pid = search_pid(session, process, &is_image);
     if (pid != 0) {
         set_pid(process, pid);
+        if (is_image)
+            read_description(process, pid);
+        inherit_description(session, process, process->parent_number);
         session->pool.processes[process->slot].outer_pid = pid;
         process->looks = 0;
         return false;
@@ -229,9 +339,13 @@ static bool identify(struct session *session, struct process *process)
     if (activity != process->activity_seen)
         process->looks = 0;
     process->activity_seen = activity;
+    if (process->looks == 0) {
+        process->missed_ns = now_ns;
+        inherit_description(session, process, process->parent_number);
+    }
     if (++process->looks <= LOOKS_IN_VAIN)
         return true;
-    end_process(session, process, END_UNKNOWN, 0);
+    end_process_at(session, process, END_UNKNOWN, 0, process->missed_ns);
     return false;
 }
 
@@ -353,18 +467,23 @@ static bool look_at(struct session *session, struct process *process)
         note_end(session, process);
     if (phase == PHASE_LIVE && is_alive(process))
         is_under_way |= look_after_exec(session, process);
-    if (phase == PHASE_DRAINED)
-        free_process(session, process);
     return is_under_way;
 }
 
 bool processes_look(struct session *session)
 {
     bool is_under_way = false;
+    uint32_t limit = session_process_limit(session);
 
+    for (uint32_t i = 0; i < limit; i++)
+        session->processes[i].is_to_free = process_phase(&session->processes[i]) == PHASE_DRAINED;
     for (uint32_t i = 0; i < session_process_limit(session); i++)
         if (process_phase(&session->processes[i]) != PHASE_FREE)
             is_under_way |= look_at(session, &session->processes[i]);
+    /* The children of those, which the drain has found before, have been looked at meanwhile. */
+    for (uint32_t i = 0; i < limit; i++)
+        if (session->processes[i].is_to_free)
+            free_process(session, &session->processes[i]);
     return is_under_way;
 }
 

@@ -267,8 +267,54 @@ TEST(children_that_are_gone_before_they_are_found_end_too)
     finish();
     CHECK_EQUAL(capture->process_count, 20);
     CHECK_EQUAL(capture->summary.events, 200);
-    for (uint32_t i = 0; i < capture->process_count; i++)
+    for (uint32_t i = 0; i < capture->process_count; i++) {
         CHECK(capture->processes[i].end != 0);
+        CHECK(capture->processes[i].argument_count > 0); /* at least as its parent */
+    }
+}
+
+static void forks_and_executes(void)
+{
+    pid_t child;
+
+    join(PROCESS_BY_EXEC);
+    take_ring();
+    child = fork();
+    if (child == 0) {
+        join_by_fork();
+        record(20);
+        join(PROCESS_BY_EXEC); /* before anybody has looked for the child */
+        take_ring();
+        record(5);
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+}
+
+TEST(a_child_that_executes_at_once_is_known_to_have_done_so)
+{
+    start(0);
+    hear();
+    for (int i = 0; i < 10; i++)
+        run_to_its_end(forks_and_executes, 0);
+    finish();
+    CHECK_EQUAL(capture->process_count, 30);
+    CHECK_EQUAL(capture->summary.events, 250);
+    for (uint32_t i = 0; i < capture->process_count; i++) {
+        const struct capture_process *image = &capture->processes[i];
+        const struct capture_process *before = NULL;
+
+        for (uint32_t k = 0; k < capture->process_count; k++)
+            if (capture->processes[k].number == image->parent_number)
+                before = &capture->processes[k];
+        CHECK(image->argument_count > 0);
+        if (image->how == PROCESS_BY_FORK) {
+            CHECK_EQUAL(image->end, END_EXEC);
+        } else if (before != NULL) {
+            CHECK_EQUAL(image->pid, before->pid);
+            CHECK_EQUAL(before->how, PROCESS_BY_FORK);
+        }
+    }
 }
 
 /* A pipe that a child holds open until it is told to end. */
