@@ -111,8 +111,10 @@ static bool unpack_section(struct capture_merge *merge, struct merge_stream *str
 {
     const struct capture_section_entry *section = &merge->capture->sections[stream->section];
     struct decode_sync sync;
+    size_t capacity = 0;
 
-    stream->unpacked = memory_allocate(section->raw_bytes, 1);
+    /* Without zeroing it: all of it is written. */
+    stream->unpacked = memory_grow(NULL, &capacity, section->raw_bytes, 1);
     stream->decoder = (struct decoder){stream->unpacked, stream->unpacked + section->raw_bytes,
                                        merge->capture->stack_count};
     if (!unpack_records(merge, section, stream->unpacked))
