@@ -15,7 +15,10 @@
 void ledger_init(struct ledger *ledger, const struct capture *capture, uint64_t end_ns,
                  const uint64_t *instants)
 {
+    static const struct capture_tick no_tick = {0};
+
     *ledger = (struct ledger){.capture = capture, .generation = 1};
+    ledger->ticks = capture->tick_count > 0 ? capture->ticks : &no_tick;
     row_table_init(&ledger->rows, capture->stack_count);
     timeline_init(&ledger->timeline, end_ns);
     ledger->intervals.instants = instants;
@@ -54,22 +57,6 @@ void ledger_note_peak(struct ledger *ledger)
     ledger->totals.peak_allocations = ledger->heap.blocks;
     ledger->totals.peak_time_ns = ledger->grown_ns;
     ledger->generation++;
-}
-
-static uint64_t tick_time_ns(const struct ledger *ledger, uint32_t tick)
-{
-    return tick > 0 ? ledger->capture->ticks[tick - 1].time_ns : 0;
-}
-
-uint8_t ledger_lifetime(const struct ledger *ledger, const struct block *block)
-{
-    static const uint64_t limits_ns[] = {1000000, 10000000, 100000000, 1000000000};
-    uint64_t born_ns = tick_time_ns(ledger, block->tick);
-    uint8_t lifetime = 0;
-
-    while (lifetime < 4 && ledger->now_ns - born_ns >= limits_ns[lifetime])
-        lifetime++;
-    return lifetime;
 }
 
 void ledger_uncount_release(struct ledger *ledger, const struct release *release)

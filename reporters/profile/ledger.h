@@ -21,8 +21,12 @@ struct holding {
     uint64_t live_bytes, peak_bytes;
 };
 
+#define LEDGER_SHORT_NS \
+    UINT64_C(1000000) /* the first of lifetimes ends; others are 10 times longer */
+
 struct ledger {
-    const struct capture *capture; /* the owner's */
+    const struct capture *capture;    /* the owner's */
+    const struct capture_tick *ticks; /* the capture's; one of time 0 when it has none */
     struct row_table rows;
     struct timeline_heap heap;
     struct timeline timeline;
@@ -58,12 +62,6 @@ void ledger_advance(struct ledger *ledger, uint64_t time_ns, uint32_t tick);
 
 /* The heap is higher than ever and stops growing: it is a new peak. Context: tool. */
 void ledger_note_peak(struct ledger *ledger);
-
-/*
- * Say when a block has gone that is not of this tick: index in lifetimes of how long it has lived.
- * Context: tool.
- */
-uint8_t ledger_lifetime(const struct ledger *ledger, const struct block *block);
 
 /* A release by a thread, as it was counted. */
 struct release {
@@ -207,6 +205,19 @@ static inline void ledger_step_release(struct ledger *ledger, const struct block
 }
 
 /*
+ * Index in lifetimes of how long has lived what was born in a tick. No branch depends on it: how long
+ * a block lives is not to be foreseen.
+ */
+static inline uint8_t ledger_lifetime(const struct ledger *ledger, uint32_t tick)
+{
+    uint64_t born_ns = ledger->ticks[tick - (tick > 0)].time_ns & -(uint64_t)(tick > 0);
+    uint64_t lived_ns = (ledger->now_ns - born_ns) & -(uint64_t)(tick != ledger->tick);
+
+    return (uint8_t)((lived_ns >= LEDGER_SHORT_NS) + (lived_ns >= 10 * LEDGER_SHORT_NS) +
+                     (lived_ns >= 100 * LEDGER_SHORT_NS) + (lived_ns >= 1000 * LEDGER_SHORT_NS));
+}
+
+/*
  * A block is not there because a thread released it.
  * is_temporary: so soon that it counts as temporary.
  * Returns its lifetime, as struct release has it. Context: tool.
@@ -214,7 +225,7 @@ static inline void ledger_step_release(struct ledger *ledger, const struct block
 static inline uint8_t ledger_count_release(struct ledger *ledger, const struct block *block,
                                            uint32_t stream, bool is_temporary)
 {
-    uint8_t lifetime = block->tick == ledger->tick ? 0 : ledger_lifetime(ledger, block);
+    uint8_t lifetime = ledger_lifetime(ledger, block->tick);
 
     if (block->row != ROW_NONE)
         ledger_step_release(ledger, block, stream, lifetime, is_temporary, 1);

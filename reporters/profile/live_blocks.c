@@ -11,6 +11,7 @@
 enum {
     FIRST_SLOT_BITS = 10,
     KEY_BITS = 64,
+    SPARSE_SLOTS = 1 << 17,
 };
 #define LARGE_PAGE_BYTES ((uintptr_t)2 << 20) /* of x86-64, and of aarch64 with 4 KiB pages */
 
@@ -33,17 +34,20 @@ void live_blocks_grow(struct live_blocks *blocks)
 
     larger.shift = blocks->slot_count == 0 ? KEY_BITS - FIRST_SLOT_BITS : blocks->shift - 1;
     larger.slot_count = (size_t)1 << (KEY_BITS - larger.shift);
-    larger.slots = memory_allocate(larger.slot_count, sizeof(*larger.slots));
+    larger.most_count = larger.slot_count / (larger.slot_count <= SPARSE_SLOTS ? 4 : 2);
+    larger.slots_memory = memory_allocate(larger.slot_count + 1, sizeof(*larger.slots));
+    larger.slots = (void *)((uint8_t *)larger.slots_memory +
+                            -(uintptr_t)larger.slots_memory % sizeof(*larger.slots));
     want_large_pages(&larger);
     for (size_t i = 0; i < blocks->slot_count; i++)
         if (blocks->slots[i].key != 0)
             *live_blocks_search(&larger, blocks->slots[i].key) = blocks->slots[i];
-    free(blocks->slots);
+    free(blocks->slots_memory);
     *blocks = larger;
 }
 
 void live_blocks_finish(struct live_blocks *blocks)
 {
-    free(blocks->slots);
+    free(blocks->slots_memory);
     *blocks = (struct live_blocks){0};
 }

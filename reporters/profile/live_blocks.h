@@ -1,8 +1,10 @@
 /*
  * The blocks of one process that are live, by address and domain.
  *
- * Open addressing, at most half full, so memory is 64 to 128 bytes a live block. A block that is
- * removed leaves nothing behind: those after it move back. Not thread-safe.
+ * Open addressing. A table of up to 32768 blocks is at most a quarter full: how many slots a search
+ * looks at is then nearly always foreseen by the processor. A larger one is at most half full, so from
+ * 65536 blocks on memory is 64 to 128 bytes a live block. A block that is removed leaves nothing
+ * behind: those after it move back. Not thread-safe.
  *
  * Several of these calls are made for every event, so they are inline. What holds: between the slot
  * where a key belongs and the slot where it is no slot is empty, so a search ends at the first empty
@@ -28,13 +30,15 @@ struct live_block {
 
 /* All zero bytes is an empty table. */
 struct live_blocks {
-    struct live_block *slots;
+    struct live_block *slots; /* none of them in two cache lines */
+    void *slots_memory;
     size_t slot_count; /* a power of two */
     size_t count;
+    size_t most_count; /* before it has to grow */
     unsigned shift;
 };
 
-/* Make room for another block, when the table is half full. Context: tool. */
+/* Make room for another block, when there are most_count. Context: tool. */
 void live_blocks_grow(struct live_blocks *blocks);
 
 /* Give it back; it is empty then. Context: tool. */
@@ -72,7 +76,7 @@ static inline struct live_block *live_blocks_put(struct live_blocks *blocks, uin
 {
     struct live_block *found;
 
-    if (blocks->count >= blocks->slot_count / 2)
+    if (blocks->count >= blocks->most_count)
         live_blocks_grow(blocks);
     found = live_blocks_search(blocks, key);
     *ret_is_new = found->key == 0;
