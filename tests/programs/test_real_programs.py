@@ -1,65 +1,11 @@
 """Programs that people have: the same output and exit code as without us, and a sound capture."""
 import os
-import re
-import shutil
 import subprocess
 
 import pytest
 
 import interpreters
 import tracked
-
-TIMES = re.compile(r"\b\d+(\.\d+)? ?(s|ms|seconds)\b")
-
-
-@pytest.fixture
-def same_as_plain(memtrack, tmp_path):
-    """Run a program alone and tracked, each in a folder of its own made alike.
-
-    Returns (capture, folder of the plain run, folder of the tracked run). prepare(folder) makes what
-    the program works on.
-    """
-    def run(*argv, prepare=lambda folder: None, env=None, expect=0):
-        folders = [tmp_path / name / "work" for name in ("alone", "watched")]
-        for folder in folders:
-            folder.mkdir(parents=True)
-            prepare(folder)
-        env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **(env or {})}
-        plain = tracked.finish([str(word) for word in argv], cwd=folders[0], env=env, timeout=600)
-        ended = memtrack.run(*argv, cwd=folders[1], env=env, timeout=1200, check=False)
-
-        def relevant(text):
-            text = TIMES.sub("TIME", text)
-            for folder in folders:
-                text = text.replace(str(folder), "FOLDER")
-            return text
-
-        assert plain.returncode == expect, plain.stderr
-        assert ended.returncode == expect, ended.stderr
-        assert relevant(ended.stdout) == relevant(plain.stdout)
-        assert relevant(ended.stderr) == relevant(plain.stderr)
-        assert_capture(ended.capture)
-        return ended.capture, *folders
-
-    return run
-
-
-def assert_capture(capture):
-    """Nothing lost, nothing out of order, and every release is of a block that is known."""
-    stats = capture.stats()
-    assert stats["capture"]["state"] == "clean"
-    totals = capture.assert_sound()
-    assert totals["allocations"] > 0
-    assert totals["unknown_frees"] == 0, totals
-    assert totals["peak_bytes"] <= totals["allocated_bytes"]
-
-
-def have(name):
-    """Return the path of a program, or skip the test."""
-    path = shutil.which(name)
-    if path is None:
-        pytest.skip(f"{name} is not installed")
-    return path
 
 
 def test_pip_list(same_as_plain, any_python):
@@ -178,13 +124,13 @@ def write_source(folder):
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang-14"])
-def test_compiler(same_as_plain, compiler):
+def test_compiler(same_as_plain, have, compiler):
     _, plain, seen = same_as_plain(have(compiler), "-O2", "-c", "source.c", "-o", "out.o",
                                    prepare=write_source)
     assert (plain / "out.o").read_bytes() == (seen / "out.o").read_bytes()
 
 
-def test_compile_link_and_run_in_one_shell(same_as_plain):
+def test_compile_link_and_run_in_one_shell(same_as_plain, have):
     have("gcc")
     capture, *_ = same_as_plain("sh", "-c", "gcc -O1 source.c -o program && ./program",
                                 prepare=write_source)
@@ -212,7 +158,7 @@ def make_repository(folder):
 
 @pytest.mark.parametrize("arguments", [["log", "-p", "--stat"], ["gc", "-q"],
                                        ["blame", "file.txt"]], ids=["log", "gc", "blame"])
-def test_git(same_as_plain, arguments):
+def test_git(same_as_plain, have, arguments):
     same_as_plain(have("git"), "--no-pager", *arguments, prepare=make_repository)
 
 
@@ -225,7 +171,7 @@ print scalar(keys %seen), " ", length($text), " ", (sort { $seen{$b} <=> $seen{$
 """
 
 
-def test_perl(same_as_plain):
+def test_perl(same_as_plain, have):
     same_as_plain(have("perl"), "-e", PERL, expect=3)
 
 
@@ -238,11 +184,11 @@ setTimeout(() => process.exit(7), 10);
 """
 
 
-def test_node(same_as_plain):
+def test_node(same_as_plain, have):
     same_as_plain(have("node"), "-e", NODE, expect=7)
 
 
-def test_sqlite_shell(same_as_plain):
+def test_sqlite_shell(same_as_plain, have):
     same_as_plain(have("sqlite3"), ":memory:", """
         create table t (a, b); with recursive n(i) as (select 1 union all select i + 1 from n
         where i < 50000) insert into t select i, printf('%d', i * 7919 % 10007) from n;
@@ -250,13 +196,13 @@ def test_sqlite_shell(same_as_plain):
         """)
 
 
-def test_threads_and_pipes_of_the_shell(same_as_plain):
+def test_threads_and_pipes_of_the_shell(same_as_plain, have):
     have("sort")
     same_as_plain("bash", "-c", "seq 300000 | rev | sort --parallel=2 -S 2M | tail -3; "
                                 "ls /nonexistent; echo $? >&2; exit 5", expect=5)
 
 
-def test_archiver(same_as_plain):
+def test_archiver(same_as_plain, have):
     def prepare(folder):
         for number in range(20):
             (folder / f"file{number}").write_bytes(bytes(range(256)) * 500)
