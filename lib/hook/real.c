@@ -63,6 +63,8 @@ static const char *const names[] = {
     "_exit",
     "_Exit",
     "quick_exit",
+    "_Fork",
+    "clone",
 };
 
 _Static_assert(sizeof(struct real_functions) == sizeof(names), "a name for each function");

@@ -57,6 +57,8 @@ struct real_functions {
     void (*_exit)(int code);
     void (*_Exit)(int code);
     void (*quick_exit)(int code);
+    pid_t (*_Fork)(void);
+    int (*clone)(int (*function)(void *argument), void *stack, int flags, void *argument, ...);
 };
 
 /* Hidden is said here too: a call then goes by it directly. */

@@ -1,4 +1,4 @@
-"""A library beside us that shows the program another time: it is never asked by us."""
+"""What others make of libc: a clock that lies, and forks that announce themselves to nobody."""
 import os
 import subprocess
 
@@ -75,3 +75,57 @@ def test_a_clock_that_lies_is_the_programs_alone(memtrack, tmp_path):
     # On the collector's clock: it began and ended while the capture was written.
     for process in stats["processes"]:
         assert 0 < process["started_ns"] <= process["ended_ns"] <= stats["capture"]["duration_ns"]
+
+
+FORKS = """
+#define _GNU_SOURCE
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static int child(void *none)
+{
+    (void)none;
+    for (int i = 0; i < 50; i++)
+        free(malloc(4000));
+    return 7;
+}
+static int wait_and_allocate(pid_t pid)
+{
+    void *blocks[10];
+    int status;
+
+    for (int i = 0; i < 10; i++)
+        blocks[i] = malloc(3900 + i); /* where the child has its own */
+    waitpid(pid, &status, 0);
+    for (int i = 0; i < 10; i++)
+        free(blocks[i]);
+    return WEXITSTATUS(status);
+}
+int main(void)
+{
+    char *stack = malloc(65536);
+    int codes = 0;
+
+    for (int i = 0; i < 10; i++) {
+        pid_t pid;
+
+        codes += wait_and_allocate(clone(child, stack + 65536, SIGCHLD, NULL));
+        pid = _Fork();
+        if (pid == 0)
+            _exit(child(NULL));
+        codes += wait_and_allocate(pid);
+    }
+    return codes;
+}
+"""
+
+
+def test_forks_without_handlers_have_their_parents_blocks(memtrack, tmp_path):
+    """Not what the parent allocates meanwhile: that would be an allocation of a live block."""
+    program = compile_c(tmp_path / "program", FORKS)
+    ended = memtrack.run(program, expect=140)
+    totals = ended.capture.assert_sound()
+    assert totals["unknown_frees"] == 0
+    assert len(ended.capture.stats()["processes"]) == 21
