@@ -32,7 +32,7 @@ struct collect_options {
 };
 
 /*
- * Collect until the session is over. Blocks terminal signals, makes its own session.
+ * Collect until the session is over. Blocks terminal signals, makes its own process group.
  * Returns true when the capture is clean.
  * Context: tool.
  */

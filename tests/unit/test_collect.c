@@ -430,7 +430,8 @@ TEST(the_terminals_signals_are_not_for_the_collector)
     hear();
     for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
         kill(collector, signals[i]);
-    CHECK_EQUAL((uint64_t)getsid(collector), (uint64_t)collector);
+    CHECK_EQUAL((uint64_t)getpgid(collector), (uint64_t)collector);
+    CHECK_EQUAL((uint64_t)getsid(collector), (uint64_t)getsid(0)); /* and is scheduled with us */
     finish();
 }
 
