@@ -10,7 +10,6 @@
 #include "base/memory.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     LEAF_KEYS = 128, /* at most, about: so many are copied when a set changes one of them */
@@ -99,7 +98,7 @@ static size_t leaf_count_of(const struct inherited_root *root)
 static struct inherited_root *root_create(unsigned bits)
 {
     struct inherited_root *root =
-        memory_allocate(1, sizeof(*root) + ((size_t)1 << bits) * sizeof(root->leaves[0]));
+        memory_allocate(1, sizeof(*root) + ((size_t)1 << bits) * sizeof(struct inherited_leaf *));
 
     root->references = 1;
     root->bits = bits;
@@ -124,10 +123,11 @@ static void own_root(struct inherited *set)
     if (shared->references == 1)
         return;
     own = root_create(shared->bits);
-    memcpy(own->leaves, shared->leaves, leaf_count_of(own) * sizeof(own->leaves[0]));
-    for (size_t i = 0; i < leaf_count_of(own); i++)
+    for (size_t i = 0; i < leaf_count_of(own); i++) {
+        own->leaves[i] = shared->leaves[i];
         if (own->leaves[i] != NULL)
             own->leaves[i]->references++;
+    }
     root_release(set->root);
     set->root = own;
 }

@@ -60,10 +60,10 @@ struct inherited legacy_leave(struct legacy *legacy, const struct live_blocks *b
 {
     unsigned bits = inherited_bits(blocks->count + inherited->count);
 
-    if (legacy->changed != NULL && bits > legacy->all.root->bits + GROWTH_BITS)
+    if (legacy->changed == NULL || bits > legacy->all.root->bits + GROWTH_BITS) {
         legacy_finish(legacy);
-    if (legacy->changed == NULL)
         begin(legacy, blocks, inherited);
+    }
     for (size_t leaf = 0; leaf < (size_t)1 << legacy->all.root->bits; leaf++) {
         if (legacy->changed[leaf] == 0)
             continue;
