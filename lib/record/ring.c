@@ -18,7 +18,8 @@
 #define PATIENCE_NS UINT64_C(1000000000)
 
 enum {
-    WAKE_SLOTS = RING_SLOT_COUNT / 2, /* so much to read, and the reader is woken: that costs us */
+    WAKE_SLOTS =
+        RING_SLOT_COUNT / 8 * 5, /* so much to read, and the reader is woken: that costs us */
     STEP_SLOTS = RING_SLOT_COUNT / 8,
 };
 

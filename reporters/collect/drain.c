@@ -14,6 +14,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 enum {
@@ -21,8 +22,14 @@ enum {
     POLL_MAX_NS = 20000000,
     HURRY_NS = 100000,   /* first poll after a process has ended: somebody waits for us */
     FLUSH_NS = 42000000, /* with a poll and the writing: at most 50 ms after the record */
-    BUSY_SLOTS = RING_SLOT_COUNT / 4,
     CALM_ROUNDS = 20, /* before the poll grows longer */
+    /*
+     * While a thread fills its ring, the next round comes when it should have got so far: before it
+     * has to wake us, which costs it a system call.
+     */
+    PACE_SLOTS = RING_SLOT_COUNT / 16 * 7,
+    BUSY_SLOTS = RING_SLOT_COUNT / 8, /* in one round: it is at it */
+    NAP_MIN_NS = 50000,               /* about what it takes to fall asleep and wake up */
 };
 
 void session_wake_main(struct session *session)
@@ -155,10 +162,25 @@ void drain_round(struct drain *drain)
         drain_flush(drain);
 }
 
+/* How long to sleep until the fullest ring is filled so far, at the pace of this round. */
+static uint64_t nap_ns(const struct drain *drain)
+{
+    uint64_t period_ns = drain->now_ns - drain->before_ns;
+    uint64_t due_ns = drain->now_ns + period_ns * PACE_SLOTS / drain->most_slots;
+    uint64_t now_ns = session_now_ns();
+
+    if (due_ns < now_ns + NAP_MIN_NS)
+        return 0;
+    return due_ns - now_ns < POLL_NS ? due_ns - now_ns : POLL_NS;
+}
+
 /* How long to sleep after a round. */
 static uint64_t next_poll_ns(struct drain *drain)
 {
     uint64_t poll_ns = drain->hurry_ns;
+
+    if (drain->most_slots >= BUSY_SLOTS && !drain->has_ending)
+        return nap_ns(drain);
 
     drain->calm_rounds = drain->has_read ? 0 : drain->calm_rounds + 1;
     if (drain->has_ending)
@@ -175,12 +197,16 @@ static void *drain_run(void *argument)
     struct drain *drain = argument;
     struct pool *pool = &drain->session->pool;
 
+    (void)prctl(PR_SET_TIMERSLACK, 1UL); /* else a nap may be longer by 50 us; no matter if so */
+
     while (!atomic_load_explicit(&drain->is_stopping, memory_order_acquire)) {
         uint32_t heard = pool_listen_to_doorbell(pool);
+        uint64_t sleep_ns;
 
         drain_round(drain);
-        if (drain->most_slots < BUSY_SLOTS)
-            pool_await_doorbell(pool, heard, next_poll_ns(drain));
+        sleep_ns = next_poll_ns(drain);
+        if (sleep_ns != 0)
+            pool_await_doorbell(pool, heard, sleep_ns);
     }
     drain_round(drain); /* what was recorded before we were told to stop */
     drain_round(drain); /* and what waited for a name */

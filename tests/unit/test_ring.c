@@ -117,11 +117,11 @@ TEST(each_lap_has_a_clock)
     CHECK_EQUAL(pool.table[0].counters[COUNTER_WAITS], 0);
 }
 
-TEST(a_sleeping_reader_is_woken_once_there_is_half_a_ring_to_read)
+TEST(a_sleeping_reader_is_woken_once_there_is_enough_of_a_ring_to_read)
 {
     begin(1);
     pool.header->collector_sleeping = 1;
-    for (unsigned i = 0; i < RING_SLOT_COUNT / 2 - 10; i++)
+    for (unsigned i = 0; i < RING_SLOT_COUNT / 8 * 5 - 10; i++)
         allocate(7);
     CHECK_EQUAL(pool.header->doorbell, 0);
     for (unsigned i = 0; i < 10; i++)
