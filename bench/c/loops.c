@@ -2,7 +2,8 @@
  * Loops of malloc and free that know what they cost: bench_loops MODE THREADS ROUNDS [PAUSE_US].
  *
  * MODE tight: a block of 64 bytes and back. random: 4096 blocks of a thread, replaced in an order
- * that looks like chance. With PAUSE_US a thread rests each 2000 rounds, so that it never has to wait
+ * that looks like chance. The program's first thread is one of them, so one thread is a program
+ * without threads. With PAUSE_US a thread rests each 2000 rounds, so that it never has to wait
  * for whoever takes its events. Says the CPU time of an event on its threads' own clocks, start-up
  * and rests left out, and the resident memory at the end.
  */
@@ -116,11 +117,13 @@ int main(int argc, char **argv)
     for (unsigned i = 0; i < thread_count; i++) {
         loops[i].rounds = rounds;
         loops[i].random = i * 7 + 1;
-        if (pthread_create(&loops[i].handle, NULL, run, &loops[i]) != 0)
+        if (i > 0 && pthread_create(&loops[i].handle, NULL, run, &loops[i]) != 0)
             return 97;
     }
+    run(&loops[0]);
     for (unsigned i = 0; i < thread_count; i++) {
-        pthread_join(loops[i].handle, NULL);
+        if (i > 0)
+            pthread_join(loops[i].handle, NULL);
         cpu_ns += loops[i].cpu_ns;
     }
     printf("cpu %.9f\n", cpu_ns / 1e9);

@@ -9,6 +9,9 @@
  *     Is a barrier for the compiler. Orders nothing between processors.
  *     Context: hot path.
  *
+ * uintptr_t arch_stack_pointer(void)
+ *     Return the stack pointer: lower than all that the calling function has on its stack.
+ *     Context: hot path.
  * void arch_pause(void)
  *     Tell the processor that a thread spins. Context: hot path.
  */

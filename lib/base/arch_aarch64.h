@@ -27,6 +27,14 @@ static inline bool arch_reserve(_Atomic uint64_t *word, uint64_t expected, uint6
     return is_refused == 0;
 }
 
+static inline uintptr_t arch_stack_pointer(void)
+{
+    uintptr_t address;
+
+    __asm__ volatile("mov %0, sp" : "=r"(address));
+    return address;
+}
+
 static inline void arch_pause(void)
 {
     __asm__ volatile("yield");

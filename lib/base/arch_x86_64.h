@@ -18,6 +18,14 @@ static inline bool arch_reserve(_Atomic uint64_t *word, uint64_t expected, uint6
     return is_stored;
 }
 
+static inline uintptr_t arch_stack_pointer(void)
+{
+    uintptr_t address;
+
+    __asm__ volatile("mov %%rsp, %0" : "=r"(address));
+    return address;
+}
+
 static inline void arch_pause(void)
 {
     __builtin_ia32_pause();

@@ -7,6 +7,7 @@
 #include "base/arch.h"
 
 #include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -30,6 +31,19 @@ void sys_expect_filter(enum sys_filter filter)
 bool sys_makes_no_calls(void)
 {
     return atomic_load_explicit(&filter_expected, memory_order_relaxed) != SYS_FILTER_NONE;
+}
+
+bool sys_prepare_fence(void)
+{
+    return !sys_makes_no_calls() &&
+           !sys_failed(
+               sys_call(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0, 0, 0, 0));
+}
+
+void sys_fence_threads(void)
+{
+    if (!sys_makes_no_calls())
+        sys_call(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0, 0, 0, 0);
 }
 
 static bool makes_no_maps(void)

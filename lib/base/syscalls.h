@@ -75,6 +75,19 @@ void sys_expect_filter(enum sys_filter filter);
 bool sys_makes_no_calls(void);
 
 /*
+ * Prepare for sys_fence_threads(). Returns false when it cannot be had: old kernels, filters.
+ * Context: start-up, or the first thread of a forked child.
+ */
+bool sys_prepare_fence(void);
+
+/*
+ * Make every other thread of this process pass a full memory fence: what we stored before is seen by
+ * all that it loads afterwards. Prepared. Does nothing once a filter is expected.
+ * Context: hot path (slow paths only).
+ */
+void sys_fence_threads(void);
+
+/*
  * Map zeroed private memory that a forked child finds zeroed again (MADV_WIPEONFORK).
  * size_bytes: rounded up to pages by the kernel. Pages cost memory only once touched.
  * Returns NULL when refused. Context: hot path.

@@ -32,6 +32,7 @@ HOOK int prctl(int option, ...)
         return real_is_missing();
     if (option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP) {
         filter_remember();
+        process_end_alone(); /* makes a call that may be refused later */
         sys_expect_filter(option == PR_SET_SECCOMP && rest[0] == SECCOMP_MODE_STRICT
                               ? SYS_FILTER_ALL
                               : SYS_FILTER_OTHERS);

@@ -57,6 +57,9 @@ static struct context *ring_take(uint32_t ring_index)
         !atomic_compare_exchange_strong_explicit(&ring->state, &state, RING_CLAIMING,
                                                  memory_order_acquire, memory_order_relaxed))
         return NULL;
+    /* Before this thread's first segment. */
+    if (atomic_fetch_add_explicit(&process.image->rings_claimed, 1, memory_order_relaxed) != 0)
+        process_end_alone();
     ring->process = process.image->number;
     ring->tid = sys_thread_id();
     ring->birth = 0;
@@ -68,7 +71,6 @@ static struct context *ring_take(uint32_t ring_index)
     context_reset(&process.contexts[ring_index], ring_index);
     /* Release: who sees it owned sees whose it is. */
     atomic_store_explicit(&ring->state, RING_OWNED, memory_order_release);
-    atomic_fetch_add_explicit(&process.image->rings_claimed, 1, memory_order_relaxed);
     return &process.contexts[ring_index];
 }
 

@@ -115,8 +115,10 @@ static enum process_image_state child_enter(void)
 {
     uint64_t began_ns = sys_now_ns();
 
+    process.is_alone = false; /* our parent was */
     if (!process_is_followed())
         return IMAGE_REFUSED;
+    process_begin_alone();
     while (!slot_take()) {
         if (process_lost_collector() || sys_now_ns() - began_ns > CLAIM_LIMIT_NS)
             return IMAGE_REFUSED;
@@ -171,6 +173,19 @@ bool process_is_borrowed(void)
     /* A forked child's is zero until it takes a slot. */
     return !sys_makes_no_calls() && process.image->pid != 0 &&
            process.image->pid != sys_process_id();
+}
+
+void process_begin_alone(void)
+{
+    process.is_alone = sys_prepare_fence();
+}
+
+void process_end_alone(void)
+{
+    if (!process.is_alone)
+        return;
+    process.is_alone = false;
+    sys_fence_threads();
 }
 
 bool process_has_threads(void)

@@ -29,6 +29,7 @@ struct process {
     /* Read by the hot path; constant between the start (or a child's first event) and the end. */
     _Atomic uint32_t *epoch; /* of our slot; before there is one, a word that no context matches */
     _Atomic uint32_t mode;   /* enum process_mode */
+    _Atomic bool is_alone;   /* one thread has a ring, and until another has it looks at no page */
     /* Constant once started. */
     struct pool_header *header;
     struct pool_process *table;
@@ -119,6 +120,20 @@ static inline bool process_is_loader(const void *address)
  * Context: any thread.
  */
 bool process_is_borrowed(void);
+
+/*
+ * From now on, as long as a single thread records, it need not look at the tags of pages. Does
+ * nothing where that could not be taken back in time.
+ * Context: start-up, or a forked child before its first thread has a ring.
+ */
+void process_begin_alone(void);
+
+/*
+ * A second thread is about to record, or to make it impossible for us to say so: the first one looks
+ * at tags from now on. What it has recorded without stands in segments begun before this returns.
+ * Context: any thread.
+ */
+void process_end_alone(void);
 
 /* Whether more than one thread has recorded. Context: hot path. */
 bool process_has_threads(void);
