@@ -10,6 +10,7 @@
 
 #include "base/syscalls.h"
 #include "hook/real.h"
+#include "python/walk.h"
 #include "record/process.h"
 #include "record/track.h"
 
@@ -124,6 +125,7 @@ HOOK int munmap(void *address, size_t size_bytes)
     const void *caller = __builtin_return_address(0);
     int result;
 
+    python_note_unmap();
     track_unmapped((uintptr_t)address, whole_pages(size_bytes), ALLOCATOR_MUNMAP, caller);
     result = real.munmap(address, size_bytes);
     if (result != 0)

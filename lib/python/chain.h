@@ -19,6 +19,7 @@
 #include "python/code_names.h"
 #include "python/layout.h"
 #include "python/load.h"
+#include "python/runtime.h"
 #include "python/walk.h"
 
 #include <memtrack/protocol.h>
@@ -38,6 +39,7 @@ enum {
     CHAIN_VERIFY_LIMIT = 4096,
     CHAIN_WATERMARK_SEARCH = 16, /* frames looked at for one that can carry the watermark */
     CHAIN_SHORT = 24,
+    CHAIN_CHUNK_FRAMES = 1024, /* looked at for the first one of a chunk, at most */
 };
 
 /* python_walk_frame.code_id, besides ids; CODE_ID_NONE: not known, or no code. */
@@ -106,29 +108,6 @@ CHAIN_INLINE bool chain_differs(uintptr_t frame, const struct python_walk_frame 
     if (layout->instruction_kind != INSTRUCTION_POINTER || layout->copy != 0)
         differs |= load_word(frame, layout->code) != entry->code;
     return differs;
-}
-
-/*
- * Returns true when the chain is the cached one and nothing has changed in it: the usual case, in
- * the fewest steps. Only asked of short chains, which are compared again when it is not so.
- */
-CHAIN_INLINE bool chain_is_same(const struct python_walk *walk, uintptr_t top,
-                                const struct frame_layout *layout)
-{
-    const struct python_walk_frame *first = walk->frames;
-    const struct python_walk_frame *entry = first + walk->depth;
-    uintptr_t frame = top, predicted;
-
-    while (entry != first) {
-        entry--;
-        predicted = load_as_predicted(entry->frame);
-        if (frame != entry->frame)
-            return false;
-        if (chain_differs(predicted, entry, layout))
-            return false;
-        frame = chain_previous(predicted, layout);
-    }
-    return frame == 0;
 }
 
 /*
@@ -225,8 +204,128 @@ CHAIN_INLINE void chain_set_watermark(struct python_walk *walk, uintptr_t state,
 }
 
 /*
+ * 3.11 to 3.13: return the index of the first frame of a chunk, below which nothing can have changed
+ * since the last walk, 0 when there is none. Frames of functions are put into chunks one behind the
+ * other, and the interpreter unmaps a chunk when its first frame returns. So while nothing has been
+ * unmapped in this process that frame is there, and what called it still waits for it.
+ */
+CHAIN_INLINE uint32_t chain_floor(const struct python_walk *walk, const struct frame_layout *layout)
+{
+    if (layout->chunk == 0 || walk->floor_index == 0)
+        return 0;
+    if (walk->floor_unmaps != atomic_load_explicit(&python_unmaps, memory_order_relaxed))
+        return 0;
+    /* A coroutine library may link a root to what called it, which does not wait for its end. */
+    return chain_previous(walk->frames[0].frame, layout) == 0 ? walk->floor_index : 0;
+}
+
+/* The frames up to the floor are others now. */
+CHAIN_INLINE void chain_forget_floor(struct python_walk *walk)
+{
+    walk->floor_chunk = 0;
+    walk->floor_index = 0;
+}
+
+/*
+ * Whether the chain begins with the first frame of this chunk's root: all of it is one stack of
+ * frames. From 3.12 on it may have a frame of the interpreter's own before it.
+ */
+CHAIN_INLINE bool chain_has_root(const struct python_walk *walk, uintptr_t chunk,
+                                 const struct frame_layout *layout)
+{
+    uintptr_t previous;
+
+    while ((previous = load_word(chunk, CHUNK_PREVIOUS)) != 0)
+        chunk = previous;
+    if (walk->frames[0].frame == chunk + CHUNK_ROOT_FRAMES)
+        return true;
+    return chain_is_boundary(walk->frames[0].frame, layout) && walk->depth > 1 &&
+           walk->frames[1].frame == chunk + CHUNK_ROOT_FRAMES;
+}
+
+/* 3.11 to 3.13: find what chain_floor() returns, after a walk of a chain that is not short. */
+CHAIN_INLINE void chain_set_floor(struct python_walk *walk, uintptr_t state,
+                                  const struct python_runtime *runtime,
+                                  const struct frame_layout *layout)
+{
+    uint64_t unmaps = atomic_load_explicit(&python_unmaps, memory_order_relaxed);
+    uint32_t index = walk->depth;
+    uintptr_t chunk;
+
+    if (layout->chunk == 0 || walk->depth <= CHAIN_SHORT || walk->is_truncated || state == 0)
+        return;
+    chunk = load_word(state, layout->chunk);
+    if (chunk == walk->floor_chunk && unmaps == walk->floor_unmaps)
+        return;
+    walk->floor_chunk = chunk;
+    walk->floor_unmaps = unmaps;
+    walk->floor_index = 0;
+    if (chunk == 0 || !runtime_unmaps_chunks(runtime))
+        return;
+    if (load_word(chunk, CHUNK_PREVIOUS) == 0 || !chain_has_root(walk, chunk, layout))
+        return; /* below a root nothing waits for it */
+    for (unsigned i = 0; i < CHAIN_CHUNK_FRAMES && index-- > 1; i++) {
+        if (walk->frames[index].frame == chunk + CHUNK_FRAMES) {
+            walk->floor_index = index;
+            return;
+        }
+    }
+}
+
+/*
+ * Return the index of a frame below which nothing can have changed, when that is easily told; else 0.
+ * Of the watermark: only where it was put, not where it has gone to since.
+ */
+CHAIN_INLINE uint32_t chain_trusted(const struct python_walk *walk, uintptr_t state,
+                                    const struct frame_layout *layout)
+{
+    uint32_t index = walk->watermark_index;
+
+    if (layout->watermark == 0)
+        return chain_floor(walk, layout);
+    if (walk->thread_state != state ||
+        load_word(state, layout->watermark_sequence) != walk->watermark_sequence ||
+        load_word(state, layout->watermark) != walk->frames[index].frame)
+        return 0;
+    return index;
+}
+
+/*
+ * Returns true when the chain is the cached one and nothing has changed in it: the usual case, in
+ * the fewest steps. Only asked where few frames have to be looked at, which are compared again when
+ * it is not so.
+ */
+CHAIN_INLINE bool chain_is_same(const struct python_walk *walk, uintptr_t state, uintptr_t top,
+                                const struct frame_layout *layout)
+{
+    const struct python_walk_frame *last = walk->frames;
+    const struct python_walk_frame *entry = last + walk->depth;
+    uintptr_t frame = top, predicted;
+
+    if (walk->is_truncated || walk->generation != code_names_generation())
+        return false;
+    if (walk->depth > CHAIN_SHORT) {
+        uint32_t index = chain_trusted(walk, state, layout);
+
+        if (index == 0 || walk->depth - index > CHAIN_CHUNK_FRAMES)
+            return false;
+        last += index;
+    }
+    while (entry != last) {
+        entry--;
+        predicted = load_as_predicted(entry->frame);
+        if (frame != entry->frame)
+            return false;
+        if (chain_differs(predicted, entry, layout))
+            return false;
+        frame = chain_previous(predicted, layout);
+    }
+    return frame == 0 || last != walk->frames;
+}
+
+/*
  * Verify the chain from frames[count - 1] outwards, as far as it has to be. As chain_verify().
- * trusted: what chain_watermark() returned.
+ * trusted: what chain_watermark() or chain_floor() returned.
  */
 CHAIN_INLINE bool chain_verify_below(struct python_walk *walk, uint32_t count, uint32_t trusted,
                                      const struct frame_layout *layout, struct chain_match *match,
@@ -239,7 +338,9 @@ CHAIN_INLINE bool chain_verify_below(struct python_walk *walk, uint32_t count, u
     if (trusted != 0 && trusted < count) {
         if (!chain_verify(walk, count, trusted, layout, match, ret_next))
             return false;
-        if (load_u8(walk->frames[trusted].frame, layout->owner) == FRAME_OWNED_BY_THREAD)
+        /* A mark may lie on a generator's frame, which has been taken up again elsewhere. */
+        if (layout->watermark == 0 ||
+            load_u8(walk->frames[trusted].frame, layout->owner) == FRAME_OWNED_BY_THREAD)
             return true;
         count = trusted + 1;
     }
@@ -272,7 +373,8 @@ CHAIN_INLINE struct chain_match chain_meet(struct python_walk *walk, uintptr_t s
                                            const struct frame_layout *layout)
 {
     struct chain_match match = {0};
-    uint32_t trusted = chain_watermark(walk, state, layout);
+    uint32_t trusted =
+        layout->chunk != 0 ? chain_floor(walk, layout) : chain_watermark(walk, state, layout);
     uint32_t above = 0;
 
     while (frame != 0 && above <= CHAIN_MAX_DEPTH) {

@@ -35,6 +35,7 @@ struct frame_layout {
     uint16_t copy;      /* free-threaded from 3.14: index of the thread's copy of the bytecode */
     uint16_t watermark; /* 3.15: PyThreadState.last_profiled_frame */
     uint16_t watermark_sequence;
+    uint16_t chunk; /* 3.11 to 3.13: PyThreadState.datastack_chunk */
 };
 
 /* From _frameowner, Include/internal/pycore_frame.h of 3.12 and later. */
@@ -42,6 +43,13 @@ enum {
     FRAME_OWNED_BY_THREAD = 0,
     FRAME_OWNED_BY_C_FROM = 3, /* this and above: a frame of the interpreter's own, a boundary */
     FRAME_CODE_TAGS = 3,       /* _PyStackRef tag bits */
+};
+
+/* _PyStackChunk, Include/cpython/pystate.h of 3.11 and later: the same in all of them. */
+enum {
+    CHUNK_PREVIOUS = 0,
+    CHUNK_FRAMES = 24,      /* the first frame */
+    CHUNK_ROOT_FRAMES = 32, /* the first frame of a chunk without a previous one */
 };
 
 /* PyCodeObject. */

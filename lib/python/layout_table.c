@@ -199,4 +199,4 @@ enum frame_family layout_table_family(const struct frame_layout *layout)
 
 _Static_assert(sizeof(rows) / sizeof(rows[0]) == LAYOUT_MINOR_LAST - LAYOUT_MINOR_FIRST + 1,
                "a row for each minor version");
-_Static_assert(sizeof(struct frame_layout) == 12 * sizeof(uint16_t), "no padding");
+_Static_assert(sizeof(struct frame_layout) == 13 * sizeof(uint16_t), "no padding");

@@ -66,14 +66,17 @@ frame_layout_of(enum frame_family family)
                                      .code = 32,
                                      .instruction = 56,
                                      .instruction_kind = INSTRUCTION_POINTER,
-                                     .entry = 68};
+                                     .entry = 68,
+                                     .chunk = 296};
     case FRAMES_3_12:
         layout.state_frame = 56;
         layout.has_cframe = 1;
         layout.owner = 70;
+        layout.chunk = 232;
         break;
     case FRAMES_3_13:
         layout.owner = 70;
+        layout.chunk = 232;
         break;
     case FRAMES_3_14T:
     case FRAMES_3_15T:

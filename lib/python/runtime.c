@@ -30,7 +30,9 @@ struct search {
     bool has_host;
     bool has_pypy;
     struct loaded_module host; /* defines the interpreter's functions */
-    const char *host_name;     /* as the loader knows it; empty: the program */
+    uintptr_t host_start;
+    uintptr_t host_end;
+    const char *host_name; /* as the loader knows it; empty: the program */
     uintptr_t runtime;
 };
 
@@ -44,6 +46,24 @@ static uintptr_t search_object(const struct search *search, const char *name)
     uintptr_t address = search->has_program ? loaded_symbol(&search->program, name) : 0;
 
     return address != 0 ? address : loaded_symbol(&search->host, name);
+}
+
+/* Note which addresses a module takes up. */
+static void note_range(const struct dl_phdr_info *info, struct search *search)
+{
+    search->host_start = UINTPTR_MAX;
+    search->host_end = 0;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        uintptr_t start = info->dlpi_addr + part->p_vaddr;
+
+        if (part->p_type != PT_LOAD)
+            continue;
+        if (start < search->host_start)
+            search->host_start = start;
+        if (start + part->p_memsz > search->host_end)
+            search->host_end = start + part->p_memsz;
+    }
 }
 
 /* For dl_iterate_phdr(): returns 1 to end the search. */
@@ -71,6 +91,7 @@ static int look_at_module(struct dl_phdr_info *info, size_t info_bytes, void *ar
         return 0;
     search->host = module;
     search->host_name = info->dlpi_name;
+    note_range(info, search);
     search->runtime = search_object(search, "_PyRuntime");
     search->has_host = search->runtime != 0; /* else a library that only carries the name */
     return search->has_host;
@@ -134,6 +155,34 @@ static void keep_loaded(const char *name)
         (void)dlopen(name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
+/*
+ * Whether a release unmaps a chunk of frames at once, Python/pystate.c: _PyThreadState_PopFrame().
+ * 3.13.13 and 3.14.4 may keep one instead, and 3.15 has the watermark.
+ */
+static bool unmaps_chunks(uint32_t version)
+{
+    unsigned minor = version >> 16 & 0xff, patch = version >> 8 & 0xff;
+
+    return minor == 11 || minor == 12 || (minor == 13 && patch <= 12);
+}
+
+/* Functions that make walks cheaper, where they are there. */
+static void find_helpers(const struct search *search, struct python_runtime *runtime)
+{
+    unsigned minor = runtime->layout.minor;
+
+    /* Up to 3.11 it returns the state of whoever holds the GIL. */
+    if (minor >= 12)
+        runtime->attached_state =
+            (void *(*)(void))loaded_symbol(&search->host, "_PyThreadState_UncheckedGet");
+    if (unmaps_chunks(runtime->version) &&
+        layout_table_family(&runtime->layout.frame) != FRAMES_COUNT)
+        runtime->arena_allocator = (void (*)(struct arena_allocator *))loaded_symbol(
+            &search->host, "PyObject_GetArenaAllocator");
+    runtime->host_start = search->host_start;
+    runtime->host_end = search->host_end;
+}
+
 enum python_refusal runtime_search(struct python_runtime *ret_runtime, bool *ret_is_found)
 {
     static unsigned long long libraries_added; /* loads seen so far; the searcher's */
@@ -174,6 +223,7 @@ enum python_refusal runtime_search(struct python_runtime *ret_runtime, bool *ret
                                     &runtime.layout);
     if (refusal != REFUSAL_NONE)
         return refusal;
+    find_helpers(&search, &runtime);
     *ret_runtime = runtime;
     *ret_is_found = true;
     return REFUSAL_NONE;

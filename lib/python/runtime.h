@@ -18,11 +18,23 @@ enum {
     PYTHON_TEXT_BYTES = 256,
 };
 
+/* PyObjectArenaAllocator, Include/cpython/objimpl.h. */
+struct arena_allocator {
+    void *context;
+    void *(*allocate)(void *context, size_t size_bytes);
+    void (*free)(void *context, void *range, size_t size_bytes);
+};
+
 struct python_runtime {
-    void *(*thread_state)(void); /* PyGILState_GetThisThreadState */
-    uintptr_t address;           /* &_PyRuntime */
-    uintptr_t code_type;         /* &PyCode_Type */
-    uint32_t version;            /* as PY_VERSION_HEX */
+    void *(*thread_state)(void);   /* PyGILState_GetThisThreadState */
+    void *(*attached_state)(void); /* from 3.12: _PyThreadState_UncheckedGet, else NULL */
+    /* PyObject_GetArenaAllocator, where a chunk of frames that is done with is unmapped; else NULL. */
+    void (*arena_allocator)(struct arena_allocator *ret_allocator);
+    uintptr_t host_start; /* the library that the interpreter is in */
+    uintptr_t host_end;
+    uintptr_t address;   /* &_PyRuntime */
+    uintptr_t code_type; /* &PyCode_Type */
+    uint32_t version;    /* as PY_VERSION_HEX */
     struct python_layout layout;
     char text[PYTHON_TEXT_BYTES]; /* of Py_GetVersion(), cut to fit, NUL-terminated */
 };
@@ -81,6 +93,23 @@ static inline uintptr_t runtime_thread_state(const struct python_runtime *runtim
     if (runtime->layout.runtime.current_state != 0)
         state = runtime_state_in_use(runtime, state);
     return state;
+}
+
+/*
+ * Returns true when chunks of frames are the interpreter's own maps, which it unmaps when their
+ * first frame has returned: up to the releases that keep one for the next call (Python/pystate.c,
+ * datastack_cached_chunk), and unless somebody has put in an allocator of his own.
+ * Context: hot path.
+ */
+static inline bool runtime_unmaps_chunks(const struct python_runtime *runtime)
+{
+    struct arena_allocator allocator;
+
+    if (runtime->arena_allocator == NULL)
+        return false;
+    runtime->arena_allocator(&allocator);
+    return (uintptr_t)allocator.free >= runtime->host_start &&
+           (uintptr_t)allocator.free < runtime->host_end;
 }
 
 /*

@@ -3,7 +3,7 @@
  *
  * Runs in the program's threads, inside their malloc. A walk touches its own python_walk, frames of
  * the calling thread, and the table of code names; it takes no lock and calls nothing of the
- * interpreter's but the look-up of the thread state.
+ * interpreter's but two look-ups: of the thread state and of the arena allocator.
  */
 #include "python/walk.h"
 
@@ -12,10 +12,12 @@
 #include "python/layout_table.h"
 #include "python/runtime.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
 enum {
+    ATTACHED_MINOR_FIRST = 12,
     FIRST_BYTES = 8192, /* of both arrays: 204 frames */
     FRAME_BYTES = sizeof(struct python_walk_frame) + sizeof(uint64_t),
 };
@@ -25,11 +27,23 @@ typedef bool walk_function(struct python_walk *walk, uintptr_t state,
                            struct python_delta *ret_delta);
 
 bool python_is_ready;
+_Atomic uint64_t python_unmaps;
 
-static struct python_runtime runtime; /* constant once the walker is set */
+/* Constant once the walkers are set. */
+static struct python_runtime runtime;
+static uintptr_t state_in_use; /* up to 3.11: where the state is that holds the GIL */
+static size_t state_thread;    /* offset of the thread in it */
 
 /* Set last, with release, and read with acquire: who sees it sees the runtime. */
 static walk_function *_Atomic current_walker;
+
+static bool is_same_never(const struct python_walk *walk)
+{
+    (void)walk;
+    return false;
+}
+
+python_same_function *_Atomic python_same = is_same_never;
 
 /* Tallies: relaxed. */
 static _Atomic uint64_t walks_failed;
@@ -94,6 +108,7 @@ CHAIN_INLINE bool cut(struct python_walk *walk, uintptr_t top,
     walk->depth = 0;
     walk->shown_depth = 1;
     walk->watermark_index = 0;
+    chain_forget_floor(walk);
     if (depth == 0)
         return true;
     chain_fill(walk, top, 0, depth, 0, false, layout);
@@ -116,8 +131,11 @@ CHAIN_INLINE bool update_changed(struct python_walk *walk, uintptr_t state, uint
     uint32_t changed, shown;
 
     walk->generation = generation;
+    walk->thread_state = state;
+    walk->thread = (uintptr_t)pthread_self();
     if (match.same == cached && match.above == 0 && !walk->is_truncated && !check_names) {
         chain_set_watermark(walk, state, layout);
+        chain_set_floor(walk, state, &runtime, layout);
         return false;
     }
     if (depth > walk->capacity)
@@ -128,6 +146,8 @@ CHAIN_INLINE bool update_changed(struct python_walk *walk, uintptr_t state, uint
         walk->is_truncated = false; /* the whole chain fits again */
         cached = 0;
     }
+    if (match.kept <= walk->floor_index)
+        chain_forget_floor(walk);
     changed = chain_fill(walk, top, match.same, depth, cached, check_names, layout);
     if (changed != 0)
         shown = walk->frames[changed - 1].shown;
@@ -137,6 +157,7 @@ CHAIN_INLINE bool update_changed(struct python_walk *walk, uintptr_t state, uint
     ret_delta->push = chain_push(walk, changed, depth, shown, 0, &runtime, announcer, layout);
     ret_delta->pushed = walk->pushed;
     chain_set_watermark(walk, state, layout);
+    chain_set_floor(walk, state, &runtime, layout);
     return ret_delta->pop != 0 || ret_delta->push != 0;
 }
 
@@ -146,10 +167,41 @@ CHAIN_INLINE bool update(struct python_walk *walk, uintptr_t state,
 {
     uintptr_t top = state != 0 ? chain_top(state, layout) : 0;
 
-    if (walk->depth <= CHAIN_SHORT && !walk->is_truncated &&
-        walk->generation == code_names_generation() && chain_is_same(walk, top, layout))
+    if (chain_is_same(walk, state, top, layout))
         return false;
     return update_changed(walk, state, top, announcer, ret_delta, layout);
+}
+
+/*
+ * Return the state that the calling thread runs with, if that is told by a few loads or one call;
+ * else 0, and runtime_thread_state() has to be asked. Whoever runs with a state is not among those
+ * that a finalising interpreter has left behind.
+ * is_attached: from 3.12 on, where a thread knows which state it runs with.
+ */
+CHAIN_INLINE uintptr_t state_at_hand(const struct python_walk *walk, bool is_attached)
+{
+    uintptr_t state;
+
+    if (is_attached)
+        return runtime.attached_state != NULL ? (uintptr_t)runtime.attached_state() : 0;
+    /* Who holds the GIL: us, or a thread whose state was made where ours had been. */
+    state = load_word(state_in_use, 0);
+    if (state != walk->thread_state || state == 0)
+        return 0;
+    return load_word(state, state_thread) == walk->thread ? state : 0;
+}
+
+CHAIN_INLINE bool is_same(const struct python_walk *walk, bool is_attached,
+                          const struct frame_layout *layout)
+{
+    uintptr_t state = state_at_hand(walk, is_attached);
+
+    return state != 0 && chain_is_same(walk, state, chain_top(state, layout), layout);
+}
+
+static bool same_any(const struct python_walk *walk)
+{
+    return is_same(walk, runtime.layout.minor >= ATTACHED_MINOR_FIRST, &runtime.layout.frame);
 }
 
 static bool walk_any(struct python_walk *walk, uintptr_t state,
@@ -158,34 +210,47 @@ static bool walk_any(struct python_walk *walk, uintptr_t state,
     return update(walk, state, announcer, ret_delta, &runtime.layout.frame);
 }
 
-/* A walker made for one family. */
-#define WALKER(name_, family_)                                                                  \
-    static bool name_(struct python_walk *walk, uintptr_t state,                                \
-                      const struct python_announcer *announcer, struct python_delta *ret_delta) \
-    {                                                                                           \
-        const struct frame_layout layout = frame_layout_of(family_);                            \
-                                                                                                \
-        return update(walk, state, announcer, ret_delta, &layout);                              \
+/* Walkers made for one family. */
+#define WALKER(family_, suffix_)                                         \
+    static bool same##suffix_(const struct python_walk *walk)            \
+    {                                                                    \
+        const struct frame_layout layout = frame_layout_of(family_);     \
+                                                                         \
+        return is_same(walk, family_ >= FRAMES_3_12, &layout);           \
+    }                                                                    \
+    static bool walk##suffix_(struct python_walk *walk, uintptr_t state, \
+                              const struct python_announcer *announcer,  \
+                              struct python_delta *ret_delta)            \
+    {                                                                    \
+        const struct frame_layout layout = frame_layout_of(family_);     \
+                                                                         \
+        return update(walk, state, announcer, ret_delta, &layout);       \
     }
 
-WALKER(walk_3_8, FRAMES_3_8)
-WALKER(walk_3_10, FRAMES_3_10)
-WALKER(walk_3_11, FRAMES_3_11)
-WALKER(walk_3_12, FRAMES_3_12)
-WALKER(walk_3_13, FRAMES_3_13)
-WALKER(walk_3_14, FRAMES_3_14)
-WALKER(walk_3_14t, FRAMES_3_14T)
-WALKER(walk_3_15, FRAMES_3_15)
-WALKER(walk_3_15t, FRAMES_3_15T)
+WALKER(FRAMES_3_8, _3_8)
+WALKER(FRAMES_3_10, _3_10)
+WALKER(FRAMES_3_11, _3_11)
+WALKER(FRAMES_3_12, _3_12)
+WALKER(FRAMES_3_13, _3_13)
+WALKER(FRAMES_3_14, _3_14)
+WALKER(FRAMES_3_14T, _3_14t)
+WALKER(FRAMES_3_15, _3_15)
+WALKER(FRAMES_3_15T, _3_15t)
 
 #undef WALKER
 
-/* For layouts that are no family's (--with-trace-refs, or offsets unlike those of the headers). */
-static walk_function *const walkers[FRAMES_COUNT + 1] = {
-    [FRAMES_3_8] = walk_3_8,     [FRAMES_3_10] = walk_3_10, [FRAMES_3_11] = walk_3_11,
-    [FRAMES_3_12] = walk_3_12,   [FRAMES_3_13] = walk_3_13, [FRAMES_3_14] = walk_3_14,
-    [FRAMES_3_14T] = walk_3_14t, [FRAMES_3_15] = walk_3_15, [FRAMES_3_15T] = walk_3_15t,
-    [FRAMES_COUNT] = walk_any,
+struct walkers {
+    python_same_function *same;
+    walk_function *walk;
+};
+
+/* The last is for layouts that are no family's (--with-trace-refs, or unlike those of the headers). */
+static const struct walkers walkers[FRAMES_COUNT + 1] = {
+    [FRAMES_3_8] = {same_3_8, walk_3_8},       [FRAMES_3_10] = {same_3_10, walk_3_10},
+    [FRAMES_3_11] = {same_3_11, walk_3_11},    [FRAMES_3_12] = {same_3_12, walk_3_12},
+    [FRAMES_3_13] = {same_3_13, walk_3_13},    [FRAMES_3_14] = {same_3_14, walk_3_14},
+    [FRAMES_3_14T] = {same_3_14t, walk_3_14t}, [FRAMES_3_15] = {same_3_15, walk_3_15},
+    [FRAMES_3_15T] = {same_3_15t, walk_3_15t}, [FRAMES_COUNT] = {same_any, walk_any},
 };
 
 bool python_walk_update(struct python_walk *walk, const struct python_announcer *announcer,
@@ -202,15 +267,21 @@ void python_walk_forget(struct python_walk *walk)
 {
     walk->depth = 0;
     walk->shown_depth = 0;
+    walk->thread_state = 0;
     walk->watermark_index = 0;
+    chain_forget_floor(walk);
     walk->is_truncated = false;
 }
 
 void python_walk_follow(const struct python_runtime *found)
 {
+    const struct walkers *chosen = &walkers[layout_table_family(&found->layout.frame)];
+
     runtime = *found;
-    atomic_store_explicit(&current_walker, walkers[layout_table_family(&runtime.layout.frame)],
-                          memory_order_release);
+    state_in_use = runtime.address + runtime.layout.runtime.current_state;
+    state_thread = runtime.layout.runtime.state_thread;
+    atomic_store_explicit(&current_walker, chosen->walk, memory_order_release);
+    atomic_store_explicit(&python_same, chosen->same, memory_order_release);
     __atomic_store_n(&python_is_ready, true, __ATOMIC_RELEASE);
 }
 

@@ -12,6 +12,7 @@
 #ifndef PYTHON_WALK_H
 #define PYTHON_WALK_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -34,10 +35,15 @@ struct python_walk {
     uint32_t depth;                   /* frames of it, boundaries included */
     uint32_t shown_depth;             /* frames of it that were given out */
     uint32_t capacity;
-    uint32_t generation; /* of the code objects' names, at the last walk */
-    uint64_t *pushed;    /* room for capacity frames */
+    uint32_t generation;    /* of the code objects' names, at the last walk */
+    uint64_t *pushed;       /* room for capacity frames */
+    uintptr_t thread_state; /* whose chain it is, when it last changed; 0: not known */
+    uintptr_t thread;       /* pthread_self() then */
+    /* Chunks of frames: the first frame of the innermost one cannot have returned (chain.h). */
+    uintptr_t floor_chunk;
+    uint64_t floor_unmaps; /* python_unmaps when it was found */
+    uint32_t floor_index;  /* in frames; 0: there is none */
     /* 3.15: what the interpreter's watermark was set to (chain.h). */
-    uintptr_t thread_state;
     uintptr_t watermark_sequence;
     uint32_t watermark_index; /* in frames; 0: none is set */
     uint32_t unverified;      /* frames that may be looked at beyond the limit, saved up by walks */
@@ -54,12 +60,40 @@ struct python_delta {
 /* True once an interpreter of known layout has been found: else there is nothing to walk. */
 extern bool python_is_ready;
 
+/* How often this process has given pages back: a chunk of frames may have been among them. */
+extern _Atomic uint64_t python_unmaps;
+
+/*
+ * Note that pages are about to be unmapped.
+ * Context: any thread, before the real call.
+ */
+static inline void python_note_unmap(void)
+{
+    /* Relaxed: whoever goes on with a thread state of ours holds the GIL, which orders it. */
+    atomic_fetch_add_explicit(&python_unmaps, 1, memory_order_relaxed);
+}
+
 /*
  * Look for an interpreter among the loaded libraries, once it is there. Cheap when there is none.
  * Safe to repeat; the first success stays.
  * Context: start-up, or any thread outside the loader's lock.
  */
 void python_find_runtime(void);
+
+/* As python_walk_is_same(), for one layout of frames; in python_same that of the interpreter. */
+typedef bool python_same_function(const struct python_walk *walk);
+
+extern python_same_function *_Atomic python_same;
+
+/*
+ * Returns true when it is easily seen that the stack is what it was at the last walk; else
+ * python_walk_update() has to tell.
+ * Context: hot path.
+ */
+static inline bool python_walk_is_same(const struct python_walk *walk)
+{
+    return atomic_load_explicit(&python_same, memory_order_acquire)(walk);
+}
 
 /*
  * Walk, and compare with the last walk.

@@ -8,11 +8,21 @@
 #ifndef RECORD_CHAIN_H
 #define RECORD_CHAIN_H
 
+#include "base/arch.h"
+#include "python/walk.h"
 #include "record/context.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+enum {
+    /*
+     * How far below the stack pointer of such an attempt the frame of an event may be that the same
+     * function of the program makes later. Signal handlers are further down.
+     */
+    CHAIN_BELOW_FRAME = 256,
+};
 
 /*
  * Take the chain from an event that has it and was left for good; the slow half of chain_take().
@@ -50,6 +60,20 @@ static inline void chain_release(struct context *context)
 {
     atomic_signal_fence(memory_order_seq_cst);
     context->busy = 0;
+}
+
+/*
+ * As chain_take(), for one attempt: unless an event has the chain, or has left it, or the reader may
+ * have missed a delta.
+ * Context: hot path.
+ */
+static inline bool chain_take_once(struct context *context)
+{
+    if (unlikely(context->busy != 0) || unlikely(context->must_pop))
+        return false;
+    context->busy = arch_stack_pointer() - CHAIN_BELOW_FRAME;
+    atomic_signal_fence(memory_order_seq_cst);
+    return true;
 }
 
 #endif

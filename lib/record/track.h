@@ -12,6 +12,8 @@
 
 #include "base/arch.h"
 #include "memtrack/protocol.h"
+#include "python/walk.h"
+#include "record/chain.h"
 #include "record/context.h"
 #include "record/order.h"
 #include "record/process.h"
@@ -84,8 +86,9 @@ static inline bool track_try(struct context *context, uint64_t w0, uint64_t w1, 
     atomic_signal_fence(memory_order_seq_cst);
     if (unlikely(cursor >= context->end))
         return false;
-    /* Relaxed: order.c. */
-    if (unlikely(atomic_load_explicit(&process_order.owner[order_bucket(address)],
+    /* Relaxed: order.c, and the fence of process_end_alone(). */
+    if (!atomic_load_explicit(&process.is_alone, memory_order_relaxed) &&
+        unlikely(atomic_load_explicit(&process_order.owner[order_bucket(address)],
                                       memory_order_relaxed) !=
                  atomic_load_explicit(&context->order.match, memory_order_relaxed)))
         return false;
@@ -97,6 +100,38 @@ static inline bool track_try(struct context *context, uint64_t w0, uint64_t w1, 
     return true;
 }
 
+/* Record an allocation of a block with the stack that the reader has; one attempt. */
+static inline __attribute__((always_inline)) bool
+track_try_block(enum domain domain, uintptr_t address, size_t size_bytes, enum allocator allocator)
+{
+    struct context *context = context_own;
+    uint64_t net_bytes = context->net_bytes + size_bytes;
+
+    if (unlikely(net_bytes >= TRACK_SYNC_BYTES) ||
+        unlikely(!track_try(context, track_w0(OP_ALLOC, domain, address),
+                            track_w1(size_bytes, allocator, 0), address)))
+        return false;
+    context->net_bytes = net_bytes;
+    return true;
+}
+
+/* The same, by a thread whose stack is easily seen to be the one of its last event. */
+static inline __attribute__((always_inline)) bool
+track_try_python(enum domain domain, uintptr_t address, size_t size_bytes, enum allocator allocator)
+{
+    struct context *context = context_own;
+    bool is_recorded;
+
+    if (!chain_take_once(context))
+        return false;
+    is_recorded = python_walk_is_same(&context->walk);
+    /* What is made of them is made after the call, which would have to preserve it. */
+    __asm__("" : "+r"(address), "+r"(size_bytes));
+    is_recorded = is_recorded && track_try_block(domain, address, size_bytes, allocator);
+    chain_release(context_own);
+    return is_recorded;
+}
+
 /*
  * A block has been allocated.
  * address: not 0. size_bytes: as asked for.
@@ -105,20 +140,20 @@ static inline bool track_try(struct context *context, uint64_t w0, uint64_t w1, 
 static inline __attribute__((always_inline)) void
 track_allocated(enum domain domain, uintptr_t address, size_t size_bytes, enum allocator allocator)
 {
-    struct context *context = context_own;
-    uint64_t w0 = track_w0(OP_ALLOC, domain, address);
-    uint64_t w1 = track_w1(size_bytes, allocator, 0);
-    uint64_t net_bytes = context->net_bytes + size_bytes;
-
     /* Relaxed: it changes when an interpreter turns up; one event early or late is no matter. */
-    if (unlikely(atomic_load_explicit(&process.mode, memory_order_relaxed) != 0))
-        track_allocated_stack(w0, w1 | track_low(address), address, size_bytes,
-                              __builtin_return_address(0));
-    else if (likely(net_bytes < TRACK_SYNC_BYTES) && likely(track_try(context, w0, w1, address)))
-        context->net_bytes = net_bytes;
-    else
-        track_allocated_slow(w0, w1 | track_low(address), address, size_bytes,
+    unsigned mode = atomic_load_explicit(&process.mode, memory_order_relaxed);
+
+    if (unlikely(mode != 0)) {
+        if (unlikely(mode != PROCESS_WALKS_PYTHON) ||
+            unlikely(!track_try_python(domain, address, size_bytes, allocator)))
+            track_allocated_stack(track_w0(OP_ALLOC, domain, address),
+                                  track_w1(size_bytes, allocator, address), address, size_bytes,
+                                  __builtin_return_address(0));
+    } else if (unlikely(!track_try_block(domain, address, size_bytes, allocator))) {
+        track_allocated_slow(track_w0(OP_ALLOC, domain, address),
+                             track_w1(size_bytes, allocator, address), address, size_bytes,
                              __builtin_return_address(0));
+    }
 }
 
 /*

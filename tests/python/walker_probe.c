@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -123,6 +124,7 @@ static void on_allocation(const void *memory, size_t size)
 {
     int errno_of_program = errno;
     struct python_delta delta;
+    bool is_same;
 
     if (size != PROBE_BYTES && !is_every && size < kept_from_bytes)
         return;
@@ -134,8 +136,11 @@ static void on_allocation(const void *memory, size_t size)
         return;
     probe->is_busy = 1;
     errno = 123;
-    if (python_walk_update(&probe->walk, &announcer, &delta))
+    is_same = python_walk_is_same(&probe->walk);
+    if (python_walk_update(&probe->walk, &announcer, &delta)) {
         apply(&delta);
+        faults += is_same;
+    }
     if (errno != 123)
         faults++;
     probe->walks++;
@@ -155,6 +160,18 @@ EXPORT void *malloc(size_t size)
 
     on_allocation(memory, size);
     return memory;
+}
+
+EXPORT int munmap(void *range, size_t size)
+{
+    long result;
+
+    python_note_unmap();
+    result = sys_call(SYS_munmap, (long)range, (long)size, 0, 0, 0, 0);
+    if (!sys_failed(result))
+        return 0;
+    errno = (int)-result;
+    return -1;
 }
 
 EXPORT void free(void *memory)

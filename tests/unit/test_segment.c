@@ -10,6 +10,8 @@
 
 #include "test.h"
 
+#include <pthread.h>
+
 #define PAGE UINT64_C(0x700000123000)
 
 static struct test_pool pool;
@@ -73,6 +75,66 @@ TEST(a_foreign_page_begins_a_segment_behind_its_owners)
     CHECK(next(OP_ALLOC).segment > other.segment);
     allocate(0, 100);
     next(OP_ALLOC);
+}
+
+/* Record on a thread of its own. */
+static void *allocate_beside(void *page)
+{
+    allocate(*(unsigned *)page, 100);
+    return NULL;
+}
+
+static void join_second_thread(unsigned page)
+{
+    pthread_t thread;
+
+    CHECK(pthread_create(&thread, NULL, allocate_beside, &page) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+
+TEST(a_thread_that_is_alone_looks_at_no_page)
+{
+    begin();
+    process.is_alone = true;
+    allocate(0, 100);
+    CHECK(order_check(&process_order, &other, PAGE)); /* the first event takes its page */
+    allocate(0, 100);
+    allocate(1, 100);
+    CHECK_EQUAL(process_order.owner[order_bucket(PAGE + 4096)], ORDER_TAG_NONE);
+    expect_sync(SYNC_CLAIM);
+    next(OP_CLOCK);
+    next(OP_ALLOC);
+    next(OP_ALLOC);
+    next(OP_ALLOC);
+}
+
+TEST(a_second_thread_ends_that_for_good_and_stands_behind)
+{
+    struct pool_record record, second_record;
+    struct pool_cursor second = {0};
+    uint64_t first;
+
+    begin();
+    process.is_alone = true;
+    allocate(0, 100);
+    allocate(1, 100);
+    join_second_thread(1);
+    CHECK(!process.is_alone);
+    allocate(1, 100);
+    join_second_thread(2);
+    CHECK(!process.is_alone);
+    expect_sync(SYNC_CLAIM);
+    next(OP_CLOCK);
+    next(OP_ALLOC);
+    first = next(OP_ALLOC).segment;
+    expect_sync(SYNC_PAGE);
+    record = next(OP_ALLOC);
+    second.stream = &pool.streams[1];
+    do
+        CHECK(pool_cursor_next(&second, &second_record));
+    while (second_record.op != OP_ALLOC);
+    CHECK(second_record.segment > first);
+    CHECK(second_record.segment < record.segment);
 }
 
 TEST(every_event_on_a_shared_page_begins_a_segment)
