@@ -13,7 +13,7 @@
 
 enum {
     LEAF_KEYS = 128, /* at most, about: so many are copied when a set changes one of them */
-    FIRST_SLOT_COUNT = 8,
+    FIRST_SLOT_COUNT = 32,
     MOST_BITS = 24,
 };
 
@@ -67,7 +67,9 @@ static struct inherited_leaf *leaf_own(struct inherited_leaf *leaf)
         return leaf;
     own = leaf_create(slot_count);
     for (uint32_t i = 0; leaf != NULL && i < leaf->slot_count; i++)
-        if (leaf->slots[i] != 0)
+        if (leaf->slot_count == slot_count)
+            own->slots[i] = leaf->slots[i];
+        else if (leaf->slots[i] != 0)
             own->slots[leaf_search(own, leaf->slots[i])] = leaf->slots[i];
     own->count = leaf != NULL ? leaf->count : 0;
     leaf_release(leaf);
