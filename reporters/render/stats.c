@@ -28,6 +28,8 @@ struct stats_overhead stats_overhead_of(const struct capture *capture)
         const uint64_t *counters = capture->processes[i].counters;
 
         overhead.target_ns += counters[COUNTER_SLOW_NS] + counters[COUNTER_WAIT_NS];
+        overhead.wait_ns += counters[COUNTER_WAIT_NS];
+        overhead.waits += counters[COUNTER_WAITS];
         if (overhead.target_rss_bytes < counters[COUNTER_MEMORY_BYTES])
             overhead.target_rss_bytes = counters[COUNTER_MEMORY_BYTES];
     }
@@ -256,6 +258,10 @@ static void write_overhead(const struct capture *capture, FILE *out)
 
     fprintf(out, "\nmemtrack     %s in the program's slow paths",
             units_format_time(overhead.target_ns, 0).text);
+    if (overhead.waits > 0)
+        fprintf(out, " (of it %s in %s wait%s for room)",
+                units_format_time(overhead.wait_ns, 0).text,
+                numbers_format_count(overhead.waits).text, numbers_plural(overhead.waits));
     if (overhead.target_rss_bytes > 0)
         fprintf(out, ", %s of memory", units_format_size(overhead.target_rss_bytes, 0).text);
     if (overhead.collector_ns > 0)

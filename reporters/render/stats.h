@@ -10,7 +10,9 @@
 
 /* What tracking cost. */
 struct stats_overhead {
-    uint64_t target_ns;        /* slow paths and waits in the program; the fast path is not timed */
+    uint64_t target_ns; /* slow paths and waits in the program; the fast path is not timed */
+    uint64_t wait_ns;   /* of it, waiting for room in a ring */
+    uint64_t waits;
     uint64_t collector_ns;     /* CPU */
     uint64_t target_rss_bytes; /* private memory of the tracker, most in one process; 0: not said */
     uint64_t capture_bytes;

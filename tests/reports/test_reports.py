@@ -161,7 +161,7 @@ def test_page_and_stats_say_the_same_of_what_tracking_took(binary, tmp_path):
     made.session("two")
     for number, (slow_ns, wait_ns, memory_bytes) in enumerate([(20, 3, 5000), (400, 1, 7000)]):
         made.process(100 + number, arguments=["two"], counter_0=slow_ns, counter_1=wait_ns,
-                     counter_5=memory_bytes).end()
+                     counter_2=number + 1, counter_5=memory_bytes).end()
     (tmp_path / "two.bin").write_bytes(made.finish())
     page = tmp_path / "two.html"
     subprocess.run([binary, "flamegraph", "-o", page, tmp_path / "two.bin"], check=True,
@@ -171,7 +171,11 @@ def test_page_and_stats_say_the_same_of_what_tracking_took(binary, tmp_path):
                                          check=True, capture_output=True).stdout)["overhead"]
     assert overhead["target_rss_bytes"] == meta["overhead"]["targetBytes"] == 7000
     assert overhead["target_ns"] == meta["overhead"]["slowNs"] + meta["overhead"]["waitNs"] == 424
+    assert overhead["wait_ns"] == 4 and overhead["waits"] == 3
     assert overhead["capture_bytes"] == meta["overhead"]["captureBytes"]
+    text = subprocess.run([binary, "stats", tmp_path / "two.bin"], check=True, capture_output=True,
+                          text=True).stdout
+    assert "memtrack     424 ns in the program's slow paths (of it 4 ns in 3 waits for room), " in text
 
 
 def test_dump_keeps_the_numbers_of_records_it_leaves_out(reports):
