@@ -144,25 +144,35 @@ static struct process *find_number(const struct session *session, uint32_t numbe
         uint32_t known = atomic_load_explicit(&process->number, memory_order_relaxed);
 
         /* The drain has not copied the number of one that has just come. */
-        if (process_phase(process) != PHASE_FREE &&
-            (known != 0 ? known : number_of(session, process)) == number)
+        if ((known != 0 ? known : number_of(session, process)) == number)
             return process;
     }
     return NULL;
+}
+
+/* Return the number of the process that forked this one; 0: it was not forked, or is not known. */
+static uint32_t forked_by(const struct session *session, const struct process *process)
+{
+    const struct pool_process *slot = &session->pool.processes[process->slot];
+    uint32_t number = number_of(session, process);
+
+    if (atomic_load_explicit(&process->number, memory_order_relaxed) != 0)
+        return process->how == PROCESS_BY_FORK ? process->parent_number : 0;
+    /* As the drain will see it, which does not believe in parents that came later. */
+    return slot->how == PROCESS_BY_FORK && slot->parent_number < number ? slot->parent_number : 0;
 }
 
 /*
  * A forked process that cannot be asked ran what its parent runs, who may be gone when this one is
  * described.
  */
-static void inherit_description(const struct session *session, struct process *process,
-                                uint32_t parent_number)
+static void inherit_description(const struct session *session, struct process *process)
 {
-    const struct process *parent = find_number(session, parent_number);
+    const struct process *parent = find_number(session, forked_by(session, process));
 
     /* A parent's number is less than the child's. */
-    while (parent != NULL && parent->arguments == NULL && parent->how == PROCESS_BY_FORK)
-        parent = find_number(session, parent->parent_number);
+    while (parent != NULL && parent->arguments == NULL)
+        parent = find_number(session, forked_by(session, parent));
     if (process->arguments != NULL || parent == NULL || parent->arguments == NULL)
         return;
     process->arguments = memory_allocate(parent->argument_bytes, 1);
@@ -227,7 +237,7 @@ static void end_image(struct session *session, struct process *process, uint32_t
 
     if (atomic_load_explicit(&process->pid, memory_order_relaxed) == 0) {
         set_pid(process, pid);
-        inherit_description(session, process, slot->parent_number);
+        inherit_description(session, process);
         slot->outer_pid = pid;
         session_use_slot(session, process->slot);
     }
@@ -331,7 +341,7 @@ static bool identify(struct session *session, struct process *process)
         set_pid(process, pid);
         if (is_image)
             read_description(process, pid);
-        inherit_description(session, process, process->parent_number);
+        inherit_description(session, process);
         session->pool.processes[process->slot].outer_pid = pid;
         process->looks = 0;
         return false;
@@ -341,7 +351,7 @@ static bool identify(struct session *session, struct process *process)
     process->activity_seen = activity;
     if (process->looks == 0) {
         process->missed_ns = now_ns;
-        inherit_description(session, process, process->parent_number);
+        inherit_description(session, process);
     }
     if (++process->looks <= LOOKS_IN_VAIN)
         return true;
