@@ -22,7 +22,7 @@ enum {
     POLL_MAX_NS = 20000000,
     HURRY_NS = 100000,   /* first poll after a process has ended: somebody waits for us */
     FLUSH_NS = 42000000, /* with a poll and the writing: at most 50 ms after the record */
-    CALM_ROUNDS = 20, /* before the poll grows longer */
+    CALM_ROUNDS = 20,    /* before the poll grows longer */
     /*
      * While a thread fills its ring, the next round comes when it should have got so far: before it
      * has to wake us, which costs it a system call.
