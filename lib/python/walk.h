@@ -2,9 +2,9 @@
  * The Python stack of the calling thread, as a change since the last time.
  *
  * Runs in the program's threads, inside their malloc. The thread stands still there, so its own
- * chain of frames does too: no GIL is needed and nothing of Python's is called but
- * PyGILState_GetThisThreadState(). Each thread keeps the chain that it walked last; a walk compares
- * it from the top and gives back only what changed. docs/architecture.md: "Stacks".
+ * chain of frames does too: no GIL is needed, and of Python's nothing is called but functions that
+ * return a word of its own. Each thread keeps the chain that it walked last; a walk compares it from
+ * the top and gives back only what changed. docs/architecture.md: "Stacks".
  *
  * Names of code objects that have not been seen are announced through the announcer before a frame
  * that uses them is given back.
