@@ -216,7 +216,7 @@ static bool walk_any(struct python_walk *walk, uintptr_t state,
     {                                                                    \
         const struct frame_layout layout = frame_layout_of(family_);     \
                                                                          \
-        return is_same(walk, family_ >= FRAMES_3_12, &layout);           \
+        return is_same(walk, (family_) >= FRAMES_3_12, &layout);         \
     }                                                                    \
     static bool walk##suffix_(struct python_walk *walk, uintptr_t state, \
                               const struct python_announcer *announcer,  \
