@@ -7,8 +7,10 @@ import tempfile
 
 import figures
 import measure
+import servers
 import tools
 
+SECTIONS = {**figures.SECTIONS, "servers": servers.servers}
 HEAD = ("figure", "plain", "memtrack", "at most", "holds", "whole tree", "memray", "heaptrack")
 
 
@@ -23,7 +25,7 @@ def parse(arguments):
     parser.add_argument("--build", type=pathlib.Path, required=True, help="a release build")
     parser.add_argument("--rounds", type=int, default=7, help="of each figure; medians are taken")
     parser.add_argument("--share", type=float, default=1.0, help="of the full sizes")
-    parser.add_argument("--only", action="append", choices=figures.SECTIONS)
+    parser.add_argument("--only", action="append", choices=SECTIONS)
     parser.add_argument("--python", action="append", help="an interpreter; several are allowed")
     parser.add_argument("--cache", type=pathlib.Path, help="where memray is installed and kept")
     parser.add_argument("--alone", action="store_true", help="without the other profilers")
@@ -51,8 +53,8 @@ def main(arguments):
         print("| " + " | ".join(HEAD) + " |")
         print("|---" * len(HEAD) + "|", flush=True)
         missed = 0
-        for section in options.only or figures.SECTIONS:
-            for row in figures.SECTIONS[section](setting):
+        for section in options.only or SECTIONS:
+            for row in SECTIONS[section](setting):
                 missed += row.holds is False
                 print_row(row)
     return 1 if missed else 0

@@ -115,7 +115,8 @@ def _report(setting, *arguments):
     return ended.stdout
 
 
-def _stats(setting):
+def stats_of(setting):
+    """Return what `stats --json` says of the capture made last."""
     return json.loads(_report(setting, "stats", "--json", setting.memtrack.capture))
 
 
@@ -124,7 +125,7 @@ def _collector_cost(setting, argv, env=None):
     times, sizes = [], []
     for _ in range(setting.rounds):
         measure.run_once(setting.memtrack.wrap(argv), env)
-        stats = _stats(setting)
+        stats = stats_of(setting)
         events = stats["totals"]["allocations"] + stats["totals"]["frees"]
         times.append(stats["overhead"]["collector_ns"] / events)
         sizes.append(os.path.getsize(setting.memtrack.capture) / events)
@@ -201,7 +202,7 @@ def page(setting):
     script.write_text(workloads.CHANGING_STACKS.text(SHARE_OF_PAGE), encoding="utf-8")
     env = {"PYTHONMALLOC": "malloc"}
     measure.run_once(setting.memtrack.wrap([python, script]), env)
-    stats = _stats(setting)
+    stats = stats_of(setting)
     events = stats["totals"]["allocations"] + stats["totals"]["frees"]
     html = setting.folder / "page.html"
     make = [setting.memtrack.binary, "flamegraph", "-f", "-o", html, setting.memtrack.capture]
