@@ -86,7 +86,7 @@ struct pool_header {
     _Atomic uint32_t tick;               /* collector; ms since the session began, roughly */
     _Atomic uint32_t heartbeat;          /* collector: adds 1 each round */
     _Atomic uint32_t rings_ready;        /* collector: rings with memory; also a futex */
-    _Atomic uint32_t collector_sleeping; /* collector: 1 while it wants to be rung */
+    _Atomic uint32_t collector_sleeping; /* collector: 1: it wants to be rung; who rings: 0 */
     _Atomic uint32_t doorbell __attribute__((aligned(64))); /* targets add 1; a futex */
     _Atomic uint32_t next_process;                          /* targets add 1 for their number */
     _Atomic uint32_t ring_requests; /* targets: threads add 1 when they find no ring free */

@@ -322,8 +322,17 @@ void process_ring_doorbell(void)
 {
     struct pool_header *header = process.header;
 
-    if (atomic_load_explicit(&header->collector_sleeping, memory_order_relaxed) == 0)
-        return;
-    atomic_fetch_add_explicit(&header->doorbell, 1, memory_order_relaxed);
-    sys_futex_wake(&header->doorbell, 1);
+    /*
+     * In this order, as the collector says first that it sleeps and then looks: either it finds
+     * another number, or we find it sleeping. It is woken once, by whoever may make the call.
+     */
+    atomic_fetch_add(&header->doorbell, 1);
+    if (!sys_makes_no_calls() && atomic_exchange(&header->collector_sleeping, 0) != 0)
+        sys_futex_wake(&header->doorbell, 1);
+}
+
+void process_wake_collector(void)
+{
+    if (atomic_load_explicit(&process.header->collector_sleeping, memory_order_relaxed) != 0)
+        process_ring_doorbell();
 }

@@ -172,4 +172,10 @@ void process_count(enum pool_counter counter, uint64_t amount);
 /* Wake the collector if it sleeps. Context: hot path (slow paths only). */
 void process_ring_doorbell(void);
 
+/*
+ * Wake the collector if it sleeps now: one that is at work comes by anyway.
+ * Context: hot path (slow paths only).
+ */
+void process_wake_collector(void);
+
 #endif

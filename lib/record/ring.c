@@ -224,7 +224,7 @@ static enum room try_room(struct context *context, struct ring_entry *ring, stru
     }
     set_end(context, cursor, need, consumed);
     if (cursor - consumed >= WAKE_SLOTS)
-        process_ring_doorbell();
+        process_wake_collector();
     return write_due(context, cursor) ? ROOM_ASK_AGAIN : ROOM_MADE;
 }
 

@@ -27,9 +27,10 @@ enum {
      * While a thread fills its ring, the next round comes when it should have got so far: before it
      * has to wake us, which costs it a system call.
      */
-    PACE_SLOTS = RING_SLOT_COUNT / 16 * 7,
-    BUSY_SLOTS = RING_SLOT_COUNT / 8, /* in one round: it is at it */
-    NAP_MIN_NS = 50000,               /* about what it takes to fall asleep and wake up */
+    PACE_SLOTS = RING_SLOT_COUNT / 2,
+    BUSY_SLOTS = RING_SLOT_COUNT / 8,  /* in one round: it is at it */
+    HURRY_SLOTS = RING_SLOT_COUNT / 4, /* likewise: there is no time to sleep */
+    NAP_MIN_NS = 50000,                /* about what it takes to fall asleep and wake up */
 };
 
 void session_wake_main(struct session *session)
@@ -98,8 +99,10 @@ static void scan_rings(struct drain *drain)
         if (ring_reader_scan(reader, &drain->sink)) {
             drain->has_read = true;
             atomic_fetch_add_explicit(&reader->process->activity, 1, memory_order_relaxed);
-            if (reader->position - before > drain->most_slots)
+            if (reader->position - before > drain->most_slots) {
                 drain->most_slots = (uint32_t)(reader->position - before);
+                drain->busiest = reader;
+            }
         }
         if (reader->is_gone)
             ring_life_end(drain, reader);
@@ -162,15 +165,22 @@ void drain_round(struct drain *drain)
         drain_flush(drain);
 }
 
-/* How long to sleep until the fullest ring is filled so far, at the pace of this round. */
+/*
+ * How long to sleep until the busiest ring is filled so far, at the pace of this round. What has been
+ * read and is not written yet fills it too.
+ */
 static uint64_t nap_ns(const struct drain *drain)
 {
     uint64_t period_ns = drain->now_ns - drain->before_ns;
-    uint64_t due_ns = drain->now_ns + period_ns * PACE_SLOTS / drain->most_slots;
-    uint64_t now_ns = session_now_ns();
+    uint64_t unwritten_slots =
+        drain->busiest->position -
+        atomic_load_explicit(&drain->busiest->released, memory_order_relaxed);
+    uint64_t due_ns = drain->now_ns, now_ns = session_now_ns();
 
+    if (unwritten_slots < PACE_SLOTS)
+        due_ns += period_ns * (PACE_SLOTS - unwritten_slots) / drain->most_slots;
     if (due_ns < now_ns + NAP_MIN_NS)
-        return 0;
+        return drain->most_slots < HURRY_SLOTS ? NAP_MIN_NS : 0;
     return due_ns - now_ns < POLL_NS ? due_ns - now_ns : POLL_NS;
 }
 
@@ -200,7 +210,7 @@ static void *drain_run(void *argument)
     (void)prctl(PR_SET_TIMERSLACK, 1UL); /* else a nap may be longer by 50 us; no matter if so */
 
     while (!atomic_load_explicit(&drain->is_stopping, memory_order_acquire)) {
-        uint32_t heard = pool_listen_to_doorbell(pool);
+        uint32_t heard = pool_doorbell(pool);
         uint64_t sleep_ns;
 
         drain_round(drain);

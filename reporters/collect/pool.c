@@ -211,9 +211,8 @@ void pool_ring_doorbell(struct pool *pool)
         pool_wake(&pool->header->doorbell, 1);
 }
 
-uint32_t pool_listen_to_doorbell(struct pool *pool)
+uint32_t pool_doorbell(struct pool *pool)
 {
-    atomic_store(&pool->header->collector_sleeping, 1);
     return atomic_load(&pool->header->doorbell);
 }
 
@@ -221,6 +220,7 @@ void pool_await_doorbell(struct pool *pool, uint32_t heard, uint64_t timeout_ns)
 {
     struct timespec timeout = {(time_t)(timeout_ns / 1000000000), (long)(timeout_ns % 1000000000)};
 
+    atomic_store(&pool->header->collector_sleeping, 1);
     syscall(SYS_futex, &pool->header->doorbell, FUTEX_WAIT, heard, &timeout, NULL, 0);
     atomic_store(&pool->header->collector_sleeping, 0);
 }

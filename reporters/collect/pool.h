@@ -65,15 +65,12 @@ void pool_bump_epoch(struct pool_process *process);
 /* Wake the drain thread if it sleeps. Context: any thread. */
 void pool_ring_doorbell(struct pool *pool);
 
-/*
- * Ask to be rung from now on. Returns what pool_await_doorbell() is to be told: who rings in between
- * is heard then. Context: drain thread.
- */
-uint32_t pool_listen_to_doorbell(struct pool *pool);
+/* Return the number of the last ring, for pool_await_doorbell(). Context: drain thread. */
+uint32_t pool_doorbell(struct pool *pool);
 
 /*
- * Sleep until somebody rings the doorbell, at most timeout_ns.
- * heard: of pool_listen_to_doorbell(), before the work that ringing calls for was looked for.
+ * Sleep until somebody rings the doorbell, at most timeout_ns; not at all when somebody has.
+ * heard: of pool_doorbell(), before the work that ringing calls for was looked for.
  * Context: drain thread.
  */
 void pool_await_doorbell(struct pool *pool, uint32_t heard, uint64_t timeout_ns);

@@ -127,6 +127,10 @@ TEST(a_sleeping_reader_is_woken_once_there_is_enough_of_a_ring_to_read)
     for (unsigned i = 0; i < 10; i++)
         allocate(7);
     CHECK_EQUAL(pool.header->doorbell, 1);
+    for (unsigned i = 0; i < RING_SLOT_COUNT / 4; i++)
+        allocate(7); /* it has not had a processor since */
+    CHECK_EQUAL(pool.header->doorbell, 1);
+    pool.header->collector_sleeping = 1;
     test_pool_drain(&pool, false);
     for (unsigned i = 0; i < RING_SLOT_COUNT / 4; i++)
         allocate(7);
