@@ -8,6 +8,9 @@ build_packages="gcc libc6-dev meson ninja-build pkgconf liblz4-dev libxxhash-dev
 test_packages="g++ python3-venv chromium bash less procps gdb sqlite3 xz-utils"
 # Allocators that programs put in malloc's place, and another C library.
 test_packages="$test_packages libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 musl-tools"
+# The loader of 32-bit programs, of any origin.
+[ "$(uname -m)" != x86_64 ] || [ -e /lib/ld-linux.so.2 ] ||
+    test_packages="$test_packages libc6-i386"
 # For the interpreter that script/interpreters builds.
 test_packages="$test_packages make libffi-dev libsqlite3-dev zlib1g-dev"
 # Node.js of any origin will do, and a foreign one would not let Debian's be installed beside it.

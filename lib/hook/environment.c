@@ -232,7 +232,14 @@ bool environment_copy_without_us(struct environment *copy, char *const *vector)
     return true;
 }
 
-void environment_copy(struct environment *copy, char *const *vector)
+/* Whether who would load our library next could not: the loader would say so. */
+static bool is_of_no_use(char *const *vector, const struct program *program)
+{
+    return environment_has_library(vector) &&
+           (is_library_gone(vector) || program_is_foreign(program));
+}
+
+void environment_copy(struct environment *copy, char *const *vector, const struct program *program)
 {
     size_t count, text_bytes;
     char **entries, *text;
@@ -242,7 +249,7 @@ void environment_copy(struct environment *copy, char *const *vector)
     if (process.header == NULL || vector == NULL)
         return;
     /* Without memory for it the child asks for the session: unmarked, or the collector says no. */
-    if (!process_is_followed() || is_library_gone(vector)) {
+    if (!process_is_followed() || is_of_no_use(vector, program)) {
         environment_copy_without_us(copy, vector);
         return;
     }

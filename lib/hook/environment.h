@@ -4,6 +4,8 @@
 #ifndef HOOK_ENVIRONMENT_H
 #define HOOK_ENVIRONMENT_H
 
+#include "hook/program.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -37,10 +39,10 @@ bool environment_has_session(char *const *vector);
  * Leave the session and our library out of a copy, when children are not to be followed or could not
  * load it; mark the session in a copy, when a system call filter is expected; else the copy's vector
  * is the original.
- * vector: NULL at the end, or NULL; must outlive the copy.
+ * vector: NULL at the end, or NULL; must outlive the copy. program: that it is for.
  * Context: any thread, also a child of vfork.
  */
-void environment_copy(struct environment *copy, char *const *vector);
+void environment_copy(struct environment *copy, char *const *vector, const struct program *program);
 
 /*
  * Copy without the session and our library.

@@ -7,6 +7,7 @@
  */
 #include "base/syscalls.h"
 #include "hook/environment.h"
+#include "hook/program.h"
 #include "hook/real.h"
 #include "record/life.h"
 
@@ -29,9 +30,7 @@ struct list {
 
 /* One exec, in a form that all of them have. */
 struct image {
-    const char *path;
-    int fd;    /* of fexecve(), execveat() */
-    int flags; /* of execveat() */
+    struct program program;
     char *const *arguments;
     char *const *environment;
 };
@@ -40,27 +39,31 @@ typedef int exec_function(const struct image *image);
 
 static int exec_path(const struct image *image)
 {
-    return real.execve != NULL ? real.execve(image->path, image->arguments, image->environment)
-                               : real_is_missing();
+    return real.execve != NULL
+               ? real.execve(image->program.path, image->arguments, image->environment)
+               : real_is_missing();
 }
 
 static int exec_search(const struct image *image)
 {
-    return real.execvpe != NULL ? real.execvpe(image->path, image->arguments, image->environment)
-                                : real_is_missing();
+    return real.execvpe != NULL
+               ? real.execvpe(image->program.path, image->arguments, image->environment)
+               : real_is_missing();
 }
 
 static int exec_fd(const struct image *image)
 {
-    return real.fexecve != NULL ? real.fexecve(image->fd, image->arguments, image->environment)
-                                : real_is_missing();
+    return real.fexecve != NULL
+               ? real.fexecve(image->program.fd, image->arguments, image->environment)
+               : real_is_missing();
 }
 
 static int exec_at(const struct image *image)
 {
-    return real.execveat != NULL ? real.execveat(image->fd, image->path, image->arguments,
-                                                 image->environment, image->flags)
-                                 : real_is_missing();
+    return real.execveat != NULL
+               ? real.execveat(image->program.fd, image->program.path, image->arguments,
+                               image->environment, image->program.flags)
+               : real_is_missing();
 }
 
 /* Returns only when it failed. */
@@ -69,7 +72,7 @@ static int exec_image(exec_function *function, struct image image)
     struct environment environment;
     int result, error;
 
-    environment_copy(&environment, image.environment);
+    environment_copy(&environment, image.environment, &image.program);
     image.environment = environment.vector;
     life_record(LIFE_EXEC, 0, !environment_has_session(image.environment));
     result = function(&image);
@@ -80,35 +83,53 @@ static int exec_image(exec_function *function, struct image image)
     return result;
 }
 
+static int exec_by_path(const char *path, char *const *arguments, char *const *environment)
+{
+    struct program program = {.path = path, .fd = AT_FDCWD};
+
+    return exec_image(exec_path, (struct image){program, arguments, environment});
+}
+
+static int exec_by_name(const char *file, char *const *arguments, char *const *environment)
+{
+    struct program program = {.path = file, .fd = AT_FDCWD, .is_searched = true};
+
+    return exec_image(exec_search, (struct image){program, arguments, environment});
+}
+
 HOOK int execve(const char *path, char *const *arguments, char *const *environment)
 {
-    return exec_image(exec_path, (struct image){path, -1, 0, arguments, environment});
+    return exec_by_path(path, arguments, environment);
 }
 
 HOOK int execv(const char *path, char *const *arguments)
 {
-    return exec_image(exec_path, (struct image){path, -1, 0, arguments, environ});
+    return exec_by_path(path, arguments, environ);
 }
 
 HOOK int execvp(const char *file, char *const *arguments)
 {
-    return exec_image(exec_search, (struct image){file, -1, 0, arguments, environ});
+    return exec_by_name(file, arguments, environ);
 }
 
 HOOK int execvpe(const char *file, char *const *arguments, char *const *environment)
 {
-    return exec_image(exec_search, (struct image){file, -1, 0, arguments, environment});
+    return exec_by_name(file, arguments, environment);
 }
 
 HOOK int fexecve(int fd, char *const *arguments, char *const *environment)
 {
-    return exec_image(exec_fd, (struct image){NULL, fd, 0, arguments, environment});
+    struct program program = {.path = "", .fd = fd, .flags = AT_EMPTY_PATH};
+
+    return exec_image(exec_fd, (struct image){program, arguments, environment});
 }
 
 HOOK int execveat(int fd, const char *path, char *const *arguments, char *const *environment,
                   int flags)
 {
-    return exec_image(exec_at, (struct image){path, fd, flags, arguments, environment});
+    struct program program = {.path = path, .fd = fd, .flags = flags};
+
+    return exec_image(exec_at, (struct image){program, arguments, environment});
 }
 
 /*
@@ -160,8 +181,7 @@ HOOK int execl(const char *path, const char *first, ...)
 
     va_start(list, first);
     if (take_list(&copy, first, &list))
-        result = give_back_list(
-            &copy, exec_image(exec_path, (struct image){path, -1, 0, copy.arguments, environ}));
+        result = give_back_list(&copy, exec_by_path(path, copy.arguments, environ));
     va_end(list);
     return result;
 }
@@ -174,8 +194,7 @@ HOOK int execlp(const char *file, const char *first, ...)
 
     va_start(list, first);
     if (take_list(&copy, first, &list))
-        result = give_back_list(
-            &copy, exec_image(exec_search, (struct image){file, -1, 0, copy.arguments, environ}));
+        result = give_back_list(&copy, exec_by_name(file, copy.arguments, environ));
     va_end(list);
     return result;
 }
@@ -190,23 +209,29 @@ HOOK int execle(const char *path, const char *first, ...)
     if (take_list(&copy, first, &list)) {
         char *const *environment = va_arg(list, char *const *);
 
-        result = give_back_list(
-            &copy, exec_image(exec_path, (struct image){path, -1, 0, copy.arguments, environment}));
+        result = give_back_list(&copy, exec_by_path(path, copy.arguments, environment));
     }
     va_end(list);
     return result;
+}
+
+/* Which actions there are, libc keeps to itself; another folder may be among them. */
+static struct program spawned_program(const char *path, const posix_spawn_file_actions_t *actions)
+{
+    return (struct program){.path = path, .fd = AT_FDCWD, .is_elsewhere = actions != NULL};
 }
 
 HOOK int posix_spawn(pid_t *ret_pid, const char *path, const posix_spawn_file_actions_t *actions,
                      const posix_spawnattr_t *attributes, char *const *arguments,
                      char *const *environment)
 {
+    struct program program = spawned_program(path, actions);
     struct environment copy;
     int error;
 
     if (real.posix_spawn == NULL)
         return ENOSYS;
-    environment_copy(&copy, environment);
+    environment_copy(&copy, environment, &program);
     error = real.posix_spawn(ret_pid, path, actions, attributes, arguments, copy.vector);
     environment_finish(&copy);
     return error;
@@ -216,12 +241,14 @@ HOOK int posix_spawnp(pid_t *ret_pid, const char *file, const posix_spawn_file_a
                       const posix_spawnattr_t *attributes, char *const *arguments,
                       char *const *environment)
 {
+    struct program program = spawned_program(file, actions);
     struct environment copy;
     int error;
 
+    program.is_searched = true;
     if (real.posix_spawnp == NULL)
         return ENOSYS;
-    environment_copy(&copy, environment);
+    environment_copy(&copy, environment, &program);
     error = real.posix_spawnp(ret_pid, file, actions, attributes, arguments, copy.vector);
     environment_finish(&copy);
     return error;

@@ -101,6 +101,31 @@ static int scene_exec_fails(void)
     return 0;
 }
 
+/* What Linux refuses, it refuses as ever, whoever looks at the program first. */
+static int scene_exec_refused(void)
+{
+    const char *volatile nowhere = (const char *)8;
+    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), lowest = dup(fd);
+
+    EXPECT(fd >= 0 && lowest >= 0 && close(lowest) == 0);
+    EXPECT(execve(nowhere, play_malloc, environ) == -1 && errno == EFAULT);
+    EXPECT(execv("", play_malloc) == -1 && errno == ENOENT);
+    EXPECT(execvp("", play_malloc) == -1 && errno == ENOENT);
+    EXPECT(execv("/etc/passwd", play_malloc) == -1 && errno == EACCES);
+    EXPECT(execv("/", play_malloc) == -1 && errno == EACCES);
+    EXPECT(fexecve(-1, play_malloc, environ) == -1 && errno == EINVAL);
+    EXPECT(execveat(-1, "", play_malloc, environ, AT_EMPTY_PATH) == -1 && errno == EBADF);
+    EXPECT(execveat(-1, "relative", play_malloc, environ, 0) == -1 && errno == EBADF);
+    EXPECT(execveat(fd, "", play_malloc, environ, -1) == -1 && errno == EINVAL);
+    EXPECT(execveat(fd, nowhere, play_malloc, environ, AT_EMPTY_PATH) == -1 && errno == EFAULT);
+    EXPECT(execveat(fd, "", play_malloc, environ, 0) == -1 && errno == ENOENT);
+    EXPECT(execveat(AT_FDCWD, "/proc/self/exe", play_malloc, environ, AT_SYMLINK_NOFOLLOW) == -1 &&
+           errno == ELOOP);
+    EXPECT(dup(fd) == lowest && lseek(fd, 0, SEEK_CUR) == 0);
+    use(malloc(33333));
+    return 0;
+}
+
 /* Started in every way there is, the child says whether it has the session's variables. */
 static int scene_children(void)
 {
@@ -209,6 +234,7 @@ const struct scene process_scenes[] = {
     {"exec", scene_exec},
     {"exec_without_session", scene_exec_without_session},
     {"exec_fails", scene_exec_fails},
+    {"exec_refused", scene_exec_refused},
     {"children", scene_children},
     {"exit", scene_exit},
     {"quick_exit", scene_quick_exit},

@@ -159,6 +159,15 @@ TEST(an_exec_that_failed_is_taken_back)
     CHECK(pool_cursor_find(&cursor, OP_ALLOC, 33333, &record));
 }
 
+TEST(an_exec_is_refused_for_what_linux_refuses_it_for)
+{
+    struct pool_record record;
+
+    play("exec_refused", POOL_OPTION_FOLLOW);
+    CHECK_EQUAL(result.status, 0);
+    CHECK(find(1, OP_ALLOC, 33333, &record));
+}
+
 TEST(the_exit_code_is_noted)
 {
     struct pool_record record;

@@ -9,8 +9,13 @@
 
 #include "test.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 static struct pool_header header;
 static struct environment copy;
+static const struct program program = {.path = "/proc/self/exe", .fd = AT_FDCWD};
 
 /* options: enum pool_option of the session. */
 static void begin(uint64_t options)
@@ -64,10 +69,10 @@ TEST(followed_children_get_the_original)
 {
     char *const *vector = vector_of("MEMTRACK_SESSION=x");
 
-    environment_copy(&copy, vector); /* without a session */
+    environment_copy(&copy, vector, &program); /* without a session */
     CHECK(copy.vector == vector);
     begin(POOL_OPTION_FOLLOW);
-    environment_copy(&copy, vector);
+    environment_copy(&copy, vector, &program);
     CHECK(copy.vector == vector);
     environment_finish(&copy);
 }
@@ -79,7 +84,7 @@ TEST(what_is_ours_is_left_out_and_nothing_else)
                   "MEMTRACK=y|LD_PRELOAD=libmemtrack.so|B=");
 
     begin(0);
-    environment_copy(&copy, vector);
+    environment_copy(&copy, vector, &program);
     CHECK_TEXT(copy.vector[0], "A=1");
     CHECK_TEXT(copy.vector[1], "LD_PRELOAD=/a.so:/b.so");
     CHECK_TEXT(copy.vector[2], "MEMTRACK=y");
@@ -101,7 +106,7 @@ TEST(a_large_environment_is_copied_all_the_same)
     for (unsigned i = 0; i < ENVIRONMENT_MAX_COUNT + 9; i++)
         vector[i] = i == 5 ? session : i == 7 ? preload : other;
     begin(0);
-    environment_copy(&copy, vector);
+    environment_copy(&copy, vector, &program);
     CHECK(copy.mapped != NULL);
     CHECK_EQUAL(strlen(copy.vector[6]), strlen(preload) - strlen("libmemtrack.so:"));
     CHECK_TEXT(copy.vector[ENVIRONMENT_MAX_COUNT + 7], "A=1");
@@ -113,8 +118,29 @@ TEST(a_large_environment_is_copied_all_the_same)
 TEST(no_environment_stays_none)
 {
     begin(0);
-    environment_copy(&copy, NULL);
+    environment_copy(&copy, NULL, &program);
     CHECK(copy.vector == NULL);
+}
+
+TEST(a_program_of_another_architecture_gets_nothing_of_ours)
+{
+    static const char foreign[64] = {0x7f, 'E', 'L', 'F'};
+    int fd = memfd_create("program", MFD_CLOEXEC);
+    struct program other = {.path = "", .fd = fd, .flags = AT_EMPTY_PATH};
+    char *const *vector = vector_of("MEMTRACK_SESSION=x|A=1|LD_PRELOAD=libmemtrack.so");
+
+    CHECK(fd >= 0 && write(fd, foreign, sizeof(foreign)) == sizeof(foreign));
+    begin(POOL_OPTION_FOLLOW);
+    environment_copy(&copy, vector, &program);
+    CHECK(copy.vector == vector);
+    environment_copy(&copy, vector, &other);
+    CHECK_TEXT(copy.vector[0], "A=1");
+    CHECK(copy.vector[1] == NULL);
+    environment_finish(&copy);
+    /* Nothing of it is to be loaded: nobody looks. */
+    vector = vector_of("MEMTRACK_SESSION=x|LD_PRELOAD=/other.so");
+    environment_copy(&copy, vector, &other);
+    CHECK(copy.vector == vector);
 }
 
 TEST(a_library_without_a_session_is_left_out_too)
@@ -141,7 +167,7 @@ TEST(a_session_is_marked_once_behind_a_filter)
     begin(POOL_OPTION_FOLLOW);
     filter_remember();
     sys_expect_filter(SYS_FILTER_OTHERS);
-    environment_copy(&copy, vector);
+    environment_copy(&copy, vector, &program);
     CHECK_TEXT(copy.vector[0], "A=1");
     CHECK_TEXT(copy.vector[2], "LD_PRELOAD=/libmemtrack.so");
     mark = strchr(copy.vector[1], '=') + 1;
