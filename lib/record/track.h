@@ -107,8 +107,14 @@ track_try_block(enum domain domain, uintptr_t address, size_t size_bytes, enum a
     struct context *context = context_own;
     uint64_t net_bytes = context->net_bytes + size_bytes;
 
-    if (unlikely(net_bytes >= TRACK_SYNC_BYTES) ||
-        unlikely(!track_try(context, track_w0(OP_ALLOC, domain, address),
+    if (unlikely(net_bytes >= TRACK_SYNC_BYTES)) {
+        /* A thread alone is in order already, but for what is large by itself. */
+        if (!atomic_load_explicit(&process.is_alone, memory_order_relaxed) ||
+            size_bytes >= TRACK_SYNC_BYTES)
+            return false;
+        net_bytes = size_bytes;
+    }
+    if (unlikely(!track_try(context, track_w0(OP_ALLOC, domain, address),
                             track_w1(size_bytes, allocator, 0), address)))
         return false;
     context->net_bytes = net_bytes;

@@ -77,6 +77,21 @@ TEST(a_foreign_page_begins_a_segment_behind_its_owners)
     next(OP_ALLOC);
 }
 
+TEST(a_thread_that_is_alone_begins_segments_for_what_is_large_alone)
+{
+    begin();
+    process.is_alone = true;
+    for (unsigned i = 0; i < 5; i++)
+        allocate(0, TRACK_SYNC_BYTES - 1);
+    allocate(0, TRACK_SYNC_BYTES);
+    expect_sync(SYNC_CLAIM);
+    next(OP_CLOCK);
+    for (unsigned i = 0; i < 5; i++)
+        next(OP_ALLOC);
+    expect_sync(SYNC_BIG);
+    next(OP_ALLOC);
+}
+
 /* Record on a thread of its own. */
 static void *allocate_beside(void *page)
 {
