@@ -16,17 +16,17 @@
 #ifndef PYTHON_CHAIN_H
 #define PYTHON_CHAIN_H
 
+#include "python/chain_frame.h"
+#include "python/chain_trust.h"
 #include "python/code_names.h"
 #include "python/layout.h"
 #include "python/load.h"
-#include "python/runtime.h"
 #include "python/walk.h"
 
 #include <memtrack/protocol.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-#define CHAIN_INLINE static inline __attribute__((always_inline))
+#include <string.h>
 
 enum {
     CHAIN_MAX_DEPTH = 1 << 18, /* 10 MiB of cache; a deeper chain is truncated */
@@ -37,27 +37,10 @@ enum {
      * every so often it is looked at all the same: as often as costs no more than this each walk.
      */
     CHAIN_VERIFY_LIMIT = 4096,
-    CHAIN_WATERMARK_SEARCH = 16, /* frames looked at for one that can carry the watermark */
-    CHAIN_SHORT = 24,
-    CHAIN_CHUNK_FRAMES = 1024, /* looked at for the first one of a chunk, at most */
 };
 
-/* python_walk_frame.code_id, besides ids; CODE_ID_NONE: not known, or no code. */
-#define CHAIN_BOUNDARY CODE_ID_MAX /* a frame of the interpreter's own, not shown */
-
-/*
- * In python_walk_frame.instruction, where layout.entry is a field: the frame begins an activation of
- * the interpreter. Instructions are at even addresses, and the field is a bool.
- */
-#define CHAIN_IS_ENTRY UINT64_C(1)
-
-struct python_walk_frame {
-    uintptr_t frame;
-    uintptr_t instruction; /* as chain_instruction() tells */
-    uintptr_t code;        /* the same, with its tags */
-    uint32_t code_id;
-    uint32_t shown;
-};
+/* A frame's instruction and the word beside it, compared as one. */
+typedef uint64_t chain_place __attribute__((vector_size(16)));
 
 /* Where the chain meets the cached one. */
 struct chain_match {
@@ -65,50 +48,6 @@ struct chain_match {
     uint32_t same;  /* of these, from the root: those in which nothing has changed */
     uint32_t above; /* frames of the chain above the kept ones */
 };
-
-/* Return the innermost frame of a thread state; 0 when it runs none. Context: hot path. */
-CHAIN_INLINE uintptr_t chain_top(uintptr_t state, const struct frame_layout *layout)
-{
-    uintptr_t top = load_word(state, layout->state_frame);
-
-    if (layout->has_cframe && top != 0)
-        top = load_word(top, layout->cframe_frame);
-    return top;
-}
-
-/* Return the frame that called this one; 0 at the root. Context: hot path. */
-CHAIN_INLINE uintptr_t chain_previous(uintptr_t frame, const struct frame_layout *layout)
-{
-    return load_word(frame, layout->previous);
-}
-
-/* Return where a frame is: an address or an offset, as its version holds it. Context: hot path. */
-CHAIN_INLINE uintptr_t chain_instruction(uintptr_t frame, const struct frame_layout *layout)
-{
-    if (layout->instruction_kind != INSTRUCTION_POINTER)
-        return load_u32(frame, layout->instruction);
-    if (layout->entry != 0)
-        return load_word(frame, layout->instruction) | load_u8(frame, layout->entry);
-    return load_word(frame, layout->instruction);
-}
-
-/* Returns true for a frame of the interpreter's own, which runs no code. Context: hot path. */
-CHAIN_INLINE bool chain_is_boundary(uintptr_t frame, const struct frame_layout *layout)
-{
-    return layout->owner != 0 && load_u8(frame, layout->owner) >= FRAME_OWNED_BY_C_FROM;
-}
-
-/* True when a frame does not say what the entry of its address says. */
-CHAIN_INLINE bool chain_differs(uintptr_t frame, const struct python_walk_frame *entry,
-                                const struct frame_layout *layout)
-{
-    bool differs = chain_instruction(frame, layout) != entry->instruction;
-
-    /* A pointer into a code object says which; a number does not, nor a pointer into a copy. */
-    if (layout->instruction_kind != INSTRUCTION_POINTER || layout->copy != 0)
-        differs |= load_word(frame, layout->code) != entry->code;
-    return differs;
-}
 
 /*
  * Compare frames[floor, count) with the chain, from the inner end; the innermost is known to be in
@@ -147,147 +86,26 @@ broken:
     return false;
 }
 
-/*
- * 3.15: return the index of a frame below which nothing can have changed since the last walk, 0
- * when there is none. The interpreter keeps last_profiled_frame on the frame that was put there, or,
- * when that has ended, on the frame before, and counts each such step: so both together tell whether
- * it is still our mark, or a sampling profiler has set its own.
- */
-CHAIN_INLINE uint32_t chain_watermark(const struct python_walk *walk, uintptr_t state,
-                                      const struct frame_layout *layout)
+CHAIN_INLINE chain_place chain_place_at(uintptr_t address)
 {
-    uintptr_t steps;
-    uint32_t index;
+    chain_place place;
 
-    if (layout->watermark == 0 || walk->watermark_index == 0 || walk->thread_state != state)
-        return 0;
-    steps = load_word(state, layout->watermark_sequence) - walk->watermark_sequence;
-    if (steps >= walk->watermark_index)
-        return 0;
-    index = walk->watermark_index - (uint32_t)steps;
-    if (index >= walk->depth || walk->frames[index].frame != load_word(state, layout->watermark))
-        return 0;
-    return index;
+    memcpy(&place, (const void *)address, sizeof(place));
+    return place;
 }
 
 /*
- * 3.15: put the mark on the innermost frame that is taken off it by returning: a generator's frame
- * stays valid over a yield, and an interpreter's own lies on the C stack. Whoever else uses the mark
- * sees by the sequence that it is not theirs.
+ * Keep what lies beside the instructions of a chain that has not changed: nothing that is shown, but
+ * chain_is_same() compares it.
  */
-CHAIN_INLINE void chain_set_watermark(struct python_walk *walk, uintptr_t state,
-                                      const struct frame_layout *layout)
+CHAIN_INLINE void chain_keep_beside(struct python_walk *walk, const struct frame_layout *layout)
 {
-    uintptr_t sequence;
-    uint32_t index = walk->depth;
+    uint32_t from = chain_floor(walk, layout);
 
-    if (layout->watermark == 0)
+    if (layout->entry == 0)
         return;
-    walk->watermark_index = 0;
-    for (unsigned i = 0; i < CHAIN_WATERMARK_SEARCH; i++) {
-        if (index-- <= 1)
-            return;
-        if (load_u8(walk->frames[index].frame, layout->owner) == FRAME_OWNED_BY_THREAD)
-            break;
-        if (i + 1 == CHAIN_WATERMARK_SEARCH)
-            return;
-    }
-    sequence = load_word(state, layout->watermark_sequence);
-    if (load_word(state, layout->watermark) != walk->frames[index].frame) {
-        sequence++;
-        store_word(state, layout->watermark, walk->frames[index].frame);
-        store_word(state, layout->watermark_sequence, sequence);
-    }
-    walk->thread_state = state;
-    walk->watermark_sequence = sequence;
-    walk->watermark_index = index;
-}
-
-/*
- * 3.11 to 3.13: return the index of the first frame of a chunk, below which nothing can have changed
- * since the last walk, 0 when there is none. Frames of functions are put into chunks one behind the
- * other, and the interpreter unmaps a chunk when its first frame returns. So while nothing has been
- * unmapped in this process that frame is there, and what called it still waits for it.
- */
-CHAIN_INLINE uint32_t chain_floor(const struct python_walk *walk, const struct frame_layout *layout)
-{
-    if (layout->chunk == 0 || walk->floor_index == 0)
-        return 0;
-    if (walk->floor_unmaps != atomic_load_explicit(&python_unmaps, memory_order_relaxed))
-        return 0;
-    /* A coroutine library may link a root to what called it, which does not wait for its end. */
-    return chain_previous(walk->frames[0].frame, layout) == 0 ? walk->floor_index : 0;
-}
-
-/* The frames up to the floor are others now. */
-CHAIN_INLINE void chain_forget_floor(struct python_walk *walk)
-{
-    walk->floor_chunk = 0;
-    walk->floor_index = 0;
-}
-
-/*
- * Whether the chain begins with the first frame of this chunk's root: all of it is one stack of
- * frames. From 3.12 on it may have a frame of the interpreter's own before it.
- */
-CHAIN_INLINE bool chain_has_root(const struct python_walk *walk, uintptr_t chunk,
-                                 const struct frame_layout *layout)
-{
-    uintptr_t previous;
-
-    while ((previous = load_word(chunk, CHUNK_PREVIOUS)) != 0)
-        chunk = previous;
-    if (walk->frames[0].frame == chunk + CHUNK_ROOT_FRAMES)
-        return true;
-    return chain_is_boundary(walk->frames[0].frame, layout) && walk->depth > 1 &&
-           walk->frames[1].frame == chunk + CHUNK_ROOT_FRAMES;
-}
-
-/* 3.11 to 3.13: find what chain_floor() returns, after a walk of a chain that is not short. */
-CHAIN_INLINE void chain_set_floor(struct python_walk *walk, uintptr_t state,
-                                  const struct python_runtime *runtime,
-                                  const struct frame_layout *layout)
-{
-    uint64_t unmaps = atomic_load_explicit(&python_unmaps, memory_order_relaxed);
-    uint32_t index = walk->depth;
-    uintptr_t chunk;
-
-    if (layout->chunk == 0 || walk->depth <= CHAIN_SHORT || walk->is_truncated || state == 0)
-        return;
-    chunk = load_word(state, layout->chunk);
-    if (chunk == walk->floor_chunk && unmaps == walk->floor_unmaps)
-        return;
-    walk->floor_chunk = chunk;
-    walk->floor_unmaps = unmaps;
-    walk->floor_index = 0;
-    if (chunk == 0 || !runtime_unmaps_chunks(runtime))
-        return;
-    if (load_word(chunk, CHUNK_PREVIOUS) == 0 || !chain_has_root(walk, chunk, layout))
-        return; /* below a root nothing waits for it */
-    for (unsigned i = 0; i < CHAIN_CHUNK_FRAMES && index-- > 1; i++) {
-        if (walk->frames[index].frame == chunk + CHUNK_FRAMES) {
-            walk->floor_index = index;
-            return;
-        }
-    }
-}
-
-/*
- * Return the index of a frame below which nothing can have changed, when that is easily told; else 0.
- * Of the watermark: only where it was put, not where it has gone to since.
- */
-CHAIN_INLINE uint32_t chain_trusted(const struct python_walk *walk, uintptr_t state,
-                                    const struct frame_layout *layout)
-{
-    uint32_t index = walk->watermark_index;
-
-    if (layout->watermark == 0)
-        return chain_floor(walk, layout);
-    if (walk->thread_state != state ||
-        load_word(state, layout->watermark_sequence) != walk->watermark_sequence ||
-        load_word(state, layout->watermark) != walk->frames[index].frame)
-        return 0;
-    return index;
+    for (uint32_t i = walk->depth; i-- > from;)
+        walk->frames[i].beside = chain_beside(walk->frames[i].frame, layout);
 }
 
 /*
@@ -301,6 +119,7 @@ CHAIN_INLINE bool chain_is_same(const struct python_walk *walk, uintptr_t state,
     const struct python_walk_frame *last = walk->frames;
     const struct python_walk_frame *entry = last + walk->depth;
     uintptr_t frame = top, predicted;
+    chain_place differences = {0, 0};
 
     if (walk->is_truncated || walk->generation != code_names_generation())
         return false;
@@ -309,6 +128,9 @@ CHAIN_INLINE bool chain_is_same(const struct python_walk *walk, uintptr_t state,
 
         if (index == 0 || walk->depth - index > CHAIN_CHUNK_FRAMES)
             return false;
+        /* What differs is mostly the innermost one. */
+        if (frame != entry[-1].frame || chain_differs(frame, &entry[-1], layout))
+            return false;
         last += index;
     }
     while (entry != last) {
@@ -316,10 +138,15 @@ CHAIN_INLINE bool chain_is_same(const struct python_walk *walk, uintptr_t state,
         predicted = load_as_predicted(entry->frame);
         if (frame != entry->frame)
             return false;
-        if (chain_differs(predicted, entry, layout))
+        if (layout->entry != 0)
+            differences |= chain_place_at(predicted + layout->instruction) ^
+                           chain_place_at((uintptr_t)&entry->instruction);
+        else if (chain_differs(predicted, entry, layout))
             return false;
         frame = chain_previous(predicted, layout);
     }
+    if ((differences[0] | differences[1]) != 0)
+        return false;
     return frame == 0 || last != walk->frames;
 }
 
@@ -421,12 +248,12 @@ CHAIN_INLINE uint32_t chain_fill(struct python_walk *walk, uintptr_t frame, uint
             id = CODE_ID_NONE;
         else if (check_names && id != CHAIN_BOUNDARY)
             id = code_names_find(code & ~(uintptr_t)FRAME_CODE_TAGS);
-        if (i < cached && entry->frame == frame && !chain_differs(frame, entry, layout) &&
-            id == entry->code_id && entry->code == code)
-            continue;
-        changed = i;
+        if (i >= cached || entry->frame != frame || chain_differs(frame, entry, layout) ||
+            id != entry->code_id || entry->code != code)
+            changed = i;
         entry->frame = frame;
         entry->instruction = chain_instruction(frame, layout);
+        entry->beside = chain_beside(frame, layout);
         entry->code = code;
         entry->code_id = id;
     }
@@ -460,16 +287,11 @@ CHAIN_INLINE uint64_t chain_offset(const struct python_walk_frame *entry, uintpt
                                    const struct frame_layout *layout,
                                    const struct code_layout *code_layout)
 {
-    uintptr_t instruction;
-
     if (layout->instruction_kind == INSTRUCTION_BYTES)
         return (uint64_t)(int64_t)(int32_t)entry->instruction;
     if (layout->instruction_kind == INSTRUCTION_UNITS)
         return (uint64_t)(int64_t)(int32_t)entry->instruction * 2;
-    instruction = entry->instruction;
-    if (layout->entry != 0)
-        instruction &= ~CHAIN_IS_ENTRY;
-    return instruction - chain_bytecode(entry->frame, code, layout, code_layout);
+    return entry->instruction - chain_bytecode(entry->frame, code, layout, code_layout);
 }
 
 /*
@@ -507,8 +329,7 @@ CHAIN_INLINE uint32_t chain_push(struct python_walk *walk, uint32_t from, uint32
         frame = (offset & ((UINT64_C(1) << FRAME_OFFSET_BITS) - 1)) | (uint64_t)id
                                                                           << FRAME_CODE_SHIFT;
         /* Up to 3.10 each frame is an activation; in 3.11 it says so; from 3.12 a boundary does. */
-        if (layout->owner != 0 ? !is_inner
-                               : layout->entry == 0 || (entry->instruction & CHAIN_IS_ENTRY) != 0)
+        if (layout->owner != 0 ? !is_inner : layout->entry == 0 || chain_is_entry(entry, layout))
             frame |= FRAME_ENTRY;
         is_inner = true;
         entry->shown = ++shown;

@@ -18,7 +18,7 @@
 
 enum {
     ATTACHED_MINOR_FIRST = 12,
-    FIRST_BYTES = 8192, /* of both arrays: 204 frames */
+    FIRST_BYTES = 8192, /* of both arrays: 170 frames */
     FRAME_BYTES = sizeof(struct python_walk_frame) + sizeof(uint64_t),
 };
 
@@ -136,6 +136,7 @@ CHAIN_INLINE bool update_changed(struct python_walk *walk, uintptr_t state, uint
     if (match.same == cached && match.above == 0 && !walk->is_truncated && !check_names) {
         chain_set_watermark(walk, state, layout);
         chain_set_floor(walk, state, &runtime, layout);
+        chain_keep_beside(walk, layout);
         return false;
     }
     if (depth > walk->capacity)

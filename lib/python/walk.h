@@ -39,11 +39,11 @@ struct python_walk {
     uint64_t *pushed;       /* room for capacity frames */
     uintptr_t thread_state; /* whose chain it is, when it last changed; 0: not known */
     uintptr_t thread;       /* pthread_self() then */
-    /* Chunks of frames: the first frame of the innermost one cannot have returned (chain.h). */
+    /* Chunks of frames: the first frame of the innermost one cannot have returned (chain_trust.h). */
     uintptr_t floor_chunk;
     uint64_t floor_unmaps; /* python_unmaps when it was found */
     uint32_t floor_index;  /* in frames; 0: there is none */
-    /* 3.15: what the interpreter's watermark was set to (chain.h). */
+    /* 3.15: what the interpreter's watermark was set to (chain_trust.h). */
     uintptr_t watermark_sequence;
     uint32_t watermark_index; /* in frames; 0: none is set */
     uint32_t unverified;      /* frames that may be looked at beyond the limit, saved up by walks */
