@@ -181,7 +181,8 @@ struct ring_entry {
     _Atomic uint64_t consumed __attribute__((aligned(64))); /* slots released, same count */
     _Atomic uint32_t wake;    /* a futex: adds 1 when consumed has moved and waiting is set */
     _Atomic uint32_t waiting; /* the thread: 1 while it waits */
-    uint8_t reserved_b[48];
+    _Atomic uint64_t seen;    /* slots read; released once they are in the file */
+    uint8_t reserved_b[40];
 };
 
 /*

@@ -193,10 +193,11 @@ static bool write_due(struct context *context, uint64_t cursor)
  * The end up to which nobody has to ask again: where the reader, had it done nothing till then, has
  * to be woken; a step on when it has been woken before.
  */
-static void set_end(struct context *context, uint64_t cursor, unsigned need, uint64_t consumed)
+static void set_end(struct context *context, uint64_t cursor, unsigned need, uint64_t seen,
+                    uint64_t consumed)
 {
     uint64_t lap_end = (cursor / RING_SLOT_COUNT + 1) * RING_SLOT_COUNT;
-    uint64_t end = consumed + WAKE_SLOTS;
+    uint64_t end = seen + WAKE_SLOTS;
 
     if (end < cursor + STEP_SLOTS)
         end = cursor + STEP_SLOTS;
@@ -213,6 +214,7 @@ static enum room try_room(struct context *context, struct ring_entry *ring, stru
 {
     uint64_t cursor = atomic_load_explicit(&ring->cursor, memory_order_relaxed);
     uint64_t lap_end = (cursor / RING_SLOT_COUNT + 1) * RING_SLOT_COUNT;
+    uint64_t seen = atomic_load_explicit(&ring->seen, memory_order_relaxed);
     bool must_pad = cursor + need > lap_end;
 
     atomic_signal_fence(memory_order_seq_cst);
@@ -222,8 +224,8 @@ static enum room try_room(struct context *context, struct ring_entry *ring, stru
         pad_lap(ring, slots, cursor, lap_end);
         return ROOM_ASK_AGAIN;
     }
-    set_end(context, cursor, need, consumed);
-    if (cursor - consumed >= WAKE_SLOTS)
+    set_end(context, cursor, need, seen, consumed);
+    if (cursor - seen >= WAKE_SLOTS)
         process_wake_collector();
     return write_due(context, cursor) ? ROOM_ASK_AGAIN : ROOM_MADE;
 }

@@ -27,9 +27,8 @@ enum {
      * While a thread fills its ring, the next round comes when it should have got so far: before it
      * has to wake us, which costs it a system call.
      */
-    PACE_SLOTS = RING_SLOT_COUNT / 2,
-    BUSY_SLOTS = RING_SLOT_COUNT / 8,  /* in one round: it is at it */
-    HURRY_SLOTS = RING_SLOT_COUNT / 4, /* likewise: there is no time to sleep */
+    PACE_SLOTS = RING_SLOT_COUNT / 16 * 6,
+    HURRY_SLOTS = RING_SLOT_COUNT / 4, /* in one round: there is no time to sleep */
     NAP_MIN_NS = 50000,                /* about what it takes to fall asleep and wake up */
 };
 
@@ -99,10 +98,8 @@ static void scan_rings(struct drain *drain)
         if (ring_reader_scan(reader, &drain->sink)) {
             drain->has_read = true;
             atomic_fetch_add_explicit(&reader->process->activity, 1, memory_order_relaxed);
-            if (reader->position - before > drain->most_slots) {
+            if (reader->position - before > drain->most_slots)
                 drain->most_slots = (uint32_t)(reader->position - before);
-                drain->busiest = reader;
-            }
         }
         if (reader->is_gone)
             ring_life_end(drain, reader);
@@ -166,19 +163,18 @@ void drain_round(struct drain *drain)
 }
 
 /*
- * How long to sleep until the busiest ring is filled so far, at the pace of this round. What has been
- * read and is not written yet fills it too.
+ * How long to sleep until the ring that is filled fastest is filled so far, at the pace of this round;
+ * POLL_NS at most.
  */
 static uint64_t nap_ns(const struct drain *drain)
 {
     uint64_t period_ns = drain->now_ns - drain->before_ns;
-    uint64_t unwritten_slots =
-        drain->busiest->position -
-        atomic_load_explicit(&drain->busiest->released, memory_order_relaxed);
-    uint64_t due_ns = drain->now_ns, now_ns = session_now_ns();
+    uint64_t due_ns, now_ns;
 
-    if (unwritten_slots < PACE_SLOTS)
-        due_ns += period_ns * (PACE_SLOTS - unwritten_slots) / drain->most_slots;
+    if (drain->most_slots == 0)
+        return POLL_NS;
+    due_ns = drain->now_ns + period_ns * PACE_SLOTS / drain->most_slots;
+    now_ns = session_now_ns();
     if (due_ns < now_ns + NAP_MIN_NS)
         return drain->most_slots < HURRY_SLOTS ? NAP_MIN_NS : 0;
     return due_ns - now_ns < POLL_NS ? due_ns - now_ns : POLL_NS;
@@ -189,9 +185,6 @@ static uint64_t next_poll_ns(struct drain *drain)
 {
     uint64_t poll_ns = drain->hurry_ns;
 
-    if (drain->most_slots >= BUSY_SLOTS && !drain->has_ending)
-        return nap_ns(drain);
-
     drain->calm_rounds = drain->has_read ? 0 : drain->calm_rounds + 1;
     if (drain->has_ending)
         poll_ns = HURRY_NS;
@@ -199,7 +192,7 @@ static uint64_t next_poll_ns(struct drain *drain)
         drain->hurry_ns = poll_ns * 2;
         return poll_ns;
     }
-    return drain->calm_rounds > CALM_ROUNDS ? POLL_MAX_NS : POLL_NS;
+    return drain->calm_rounds > CALM_ROUNDS ? POLL_MAX_NS : nap_ns(drain);
 }
 
 static void *drain_run(void *argument)

@@ -28,12 +28,11 @@ struct drain {
     uint32_t free_rings;    /* in this round, with those about to be */
     uint32_t ring_requests; /* of the pool's header, as last seen */
     uint32_t most_slots;    /* read of one ring in this round */
-    struct ring_reader *busiest; /* that ring's; of an earlier round when most_slots is 0 */
-    bool is_asked;               /* for a ring, since the last look at idle threads */
-    bool has_read;               /* anything in this round */
-    bool has_ending;             /* a process, first seen in this round */
-    uint64_t hurry_ns;           /* next poll, as long as it is the shorter one */
-    uint32_t calm_rounds;        /* in which nothing was read */
+    bool is_asked;          /* for a ring, since the last look at idle threads */
+    bool has_read;          /* anything in this round */
+    bool has_ending;        /* a process, first seen in this round */
+    uint64_t hurry_ns;      /* next poll, as long as it is the shorter one */
+    uint32_t calm_rounds;   /* in which nothing was read */
     _Atomic bool is_stopping;
     pthread_t thread;
 };

@@ -130,6 +130,8 @@ bool ring_reader_scan(struct ring_reader *reader, struct sink *sink)
         else if (stop == DECODE_AT_UNFILLED && !pass_hole(reader, sink, end, &is_stuck))
             break;
     }
+    /* Relaxed: it only tells the thread whether to wake us. */
+    atomic_store_explicit(&reader->entry->seen, reader->position, memory_order_relaxed);
     sink->counts.slots += reader->position - begin;
     if (is_stuck)
         process_note_stuck(reader->process,

@@ -132,6 +132,7 @@ static uint64_t drain_ring(struct test_pool *pool, uint32_t ring_index, bool ski
     }
     stream->lost = ring->lost;
     stream->repaired = ring->repaired;
+    atomic_store(&ring->seen, number);
     atomic_store(&ring->consumed, number);
     if (atomic_load(&ring->waiting) != 0) {
         atomic_fetch_add(&ring->wake, 1);
