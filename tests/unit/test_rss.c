@@ -18,7 +18,6 @@
 
 enum {
     NUMBER = 7,
-    GROWN_BYTES = 16 << 20,
     QUIET_PERIODS = RSS_QUIET_NS / RSS_SAMPLE_NS,
 };
 
@@ -81,6 +80,21 @@ static uint32_t count_looks(uint32_t slot, uint32_t periods)
     return looks;
 }
 
+/*
+ * Let a slot's size be read from a file of ours from now on: the kernel may change that of any
+ * process at any time.
+ */
+static void show_pages(uint32_t slot, unsigned pages)
+{
+    struct rss_process *sample = &rss.processes[slot];
+    int file = memfd_create("statm", 0);
+
+    CHECK(sample->has_file && file >= 0);
+    dprintf(file, "1000 %u 300 10 0 200 0\n", pages);
+    CHECK_EQUAL(dup2(file, sample->file), sample->file);
+    close(file);
+}
+
 static uint32_t count_files(void)
 {
     DIR *directory = opendir("/proc/self/fd");
@@ -99,6 +113,8 @@ TEST(a_process_that_waits_is_looked_at_ever_more_rarely)
 
     open_session();
     add_process(0, NUMBER, (uint32_t)sleeper);
+    count_looks(0, 1);
+    show_pages(0, 500);
     count_looks(0, 100);
     CHECK_EQUAL(rss.processes[0].period_ns, RSS_QUIET_NS);
     CHECK_EQUAL(count_looks(0, 100 * QUIET_PERIODS), 100);
@@ -122,22 +138,23 @@ TEST(a_process_that_records_is_looked_at_each_time)
 
 TEST(a_size_that_changes_is_looked_at_each_time_and_written)
 {
-    unsigned char *memory;
+    pid_t sleeper = start_sleeper();
     uint32_t written, periods = 1;
 
     open_session();
-    memory = mmap(NULL, GROWN_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    CHECK(memory != MAP_FAILED);
-    add_process(0, NUMBER, (uint32_t)getpid());
+    add_process(0, NUMBER, (uint32_t)sleeper);
+    count_looks(0, 1);
+    show_pages(0, 500);
     count_looks(0, 100);
     CHECK_EQUAL(rss.processes[0].period_ns, RSS_QUIET_NS);
     written = records.count;
-    memset(memory, 1, GROWN_BYTES);
+    show_pages(0, 600);
     while (count_looks(0, 1) == 0)
         CHECK(++periods <= QUIET_PERIODS);
     CHECK_EQUAL(rss.processes[0].period_ns, RSS_SAMPLE_NS);
     CHECK_EQUAL(records.count, written + 1);
-    CHECK(rss.processes[0].resident_bytes > GROWN_BYTES);
+    CHECK_EQUAL(rss.processes[0].resident_bytes, 600 * rss.page_bytes);
+    end_sleeper(sleeper);
 }
 
 TEST(an_unchanged_size_is_written_once_a_second)
@@ -146,6 +163,8 @@ TEST(an_unchanged_size_is_written_once_a_second)
 
     open_session();
     add_process(0, NUMBER, (uint32_t)sleeper);
+    count_looks(0, 1);
+    show_pages(0, 500);
     count_looks(0, 100);
     records_clear(&records);
     count_looks(0, 1000);
