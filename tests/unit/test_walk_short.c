@@ -157,30 +157,21 @@ TEST(releases_that_may_keep_a_chunk_are_walked_whole)
 
 TEST(a_stack_that_is_linked_to_another_is_walked_whole)
 {
-    start_with_chunks(11);
-    fill_chunks();
-    /* A coroutine's: what called it first goes on while it lives. */
-    put(1, -1, 0, 10, 0);
-    put_at(chunk_frame(0, 0), frames[1], 20);
-    CHECK(step());
-    CHECK_EQUAL(chain_depth, 121);
-    put(1, -1, 0, 12, 0);
-    CHECK(step());
-    CHECK_EQUAL(offset_of(chain[0]), 12);
-}
-
-TEST(a_stack_that_is_linked_to_another_later_is_walked_whole)
-{
-    start_with_chunks(11);
-    fill_chunks();
-    CHECK(step());
-    put(1, -1, 0, 10, 0);
-    put_at(chunk_frame(0, 0), frames[1], 20);
-    CHECK(step());
-    CHECK_EQUAL(chain_depth, 121);
-    put(1, -1, 0, 12, 0);
-    CHECK(step());
-    CHECK_EQUAL(offset_of(chain[0]), 12);
+    for (int is_later = 0; is_later <= 1; is_later++) {
+        test_case(is_later ? "linked between two walks" : "linked before the first");
+        start_with_chunks(11);
+        fill_chunks();
+        if (is_later)
+            CHECK(step());
+        /* A coroutine's: what called it first goes on while it lives. */
+        put(1, -1, 0, 10, 0);
+        put_at(chunk_frame(0, 0), frames[1], 20);
+        CHECK(step());
+        CHECK_EQUAL(chain_depth, 121);
+        put(1, -1, 0, 12, 0);
+        CHECK(step());
+        CHECK_EQUAL(offset_of(chain[0]), 12);
+    }
 }
 
 TEST(another_stack_in_between_is_no_reason_to_trust)
