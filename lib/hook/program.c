@@ -39,7 +39,7 @@ union beginning {
 /* Nothing else is executed, and opening it might wait, or do something. */
 static bool is_regular(int fd, const char *path, int flags)
 {
-    struct stat status;
+    struct stat status = {0};
 
     return !sys_failed(sys_call(SYS_newfstatat, fd, (long)path, (long)&status, flags, 0, 0)) &&
            S_ISREG(status.st_mode);
