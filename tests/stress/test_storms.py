@@ -77,6 +77,15 @@ def test_children_of_children(storm, is_full):
     assert totals["allocations"] >= said["allocations"][0]
 
 
+@pytest.mark.parametrize("boxes", [1, 4, 64])
+def test_a_second_thread_begins_while_the_first_is_at_work(storm, is_full, boxes):
+    """As long as a thread is alone it does not look whose a page is; not an event longer."""
+    env = {**os.environ, "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
+    rounds = 3000 if is_full else 60
+    totals, _ = storm("stress_events", "second", 1, rounds, boxes, env=env)
+    assert totals["allocations"] >= rounds * 3 * 3000
+
+
 def test_threads_that_come_and_go(storm, memtrack, programs, is_full):
     rounds = 200_000 if is_full else 8000
     totals, said = storm("stress_events", "churn", 2, rounds)

@@ -4,7 +4,8 @@
  * hand: blocks go round between the threads; whoever gets one releases or resizes it. realloc:
  * resizing, with hand-over. pairs: each thread for itself, at once given back. random: each thread
  * for itself, blocks live long. churn: threads come and go (ROUNDS of them). forks: children that
- * release what they inherited, and children of children.
+ * release what they inherited, and children of children. second: children in each of which a second
+ * thread begins while the first one is at work, and they hand blocks over.
  * Few boxes bring the same addresses back soon, which is what can go wrong.
  */
 #include "storm.h"
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 enum {
+    SECOND_ROUNDS = 3000,
     CHURN_AT_ONCE = 8,
     RANDOM_BLOCKS = 4096,
 };
@@ -146,12 +148,47 @@ static void forks(struct storm_thread *thread)
     }
 }
 
+static void *hand_in_thread(void *thread_pointer)
+{
+    hand(thread_pointer);
+    return NULL;
+}
+
+/* A child's life, as for run_child(). */
+static void run_two_threads(struct storm_thread *thread)
+{
+    struct storm_thread second = {.random = thread->random * 7919 + 1, .rounds = SECOND_ROUNDS};
+
+    thread->rounds = SECOND_ROUNDS;
+    hand(thread); /* alone */
+    if (pthread_create(&second.handle, NULL, hand_in_thread, &second) != 0)
+        _exit(1);
+    hand(thread);
+    pthread_join(second.handle, NULL);
+    _exit(0);
+}
+
+static void second(struct storm_thread *thread)
+{
+    for (uint64_t i = 0; i < thread->rounds; i++) {
+        int status = 0;
+        pid_t child;
+
+        storm_random(thread);
+        child = fork();
+        if (child == 0)
+            run_two_threads(thread);
+        if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
+            _Exit(96);
+    }
+}
+
 static const struct {
     const char *name;
     storm_body *body;
 } modes[] = {
-    {"hand", hand},        {"realloc", resize}, {"pairs", pairs},
-    {"random", at_random}, {"churn", churn},    {"forks", forks},
+    {"hand", hand},   {"realloc", resize}, {"pairs", pairs},   {"random", at_random},
+    {"churn", churn}, {"forks", forks},    {"second", second},
 };
 
 static void *run(void *thread_pointer)
