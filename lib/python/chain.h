@@ -96,13 +96,13 @@ CHAIN_INLINE chain_place chain_place_at(uintptr_t address)
 
 /*
  * Keep what lies beside the instructions of a chain that has not changed: nothing that is shown, but
- * chain_is_same() compares it.
+ * chain_is_same() compares it. Only of frames that it would look at: they have been seen alive.
  */
 CHAIN_INLINE void chain_keep_beside(struct python_walk *walk, const struct frame_layout *layout)
 {
     uint32_t from = chain_floor(walk, layout);
 
-    if (layout->entry == 0)
+    if (layout->entry == 0 || (from == 0 && walk->depth > CHAIN_SHORT))
         return;
     for (uint32_t i = walk->depth; i-- > from;)
         walk->frames[i].beside = chain_beside(walk->frames[i].frame, layout);

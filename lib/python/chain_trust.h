@@ -113,8 +113,10 @@ CHAIN_INLINE bool chain_has_root(const struct python_walk *walk, uintptr_t chunk
         chunk = previous;
     if (walk->frames[0].frame == chunk + CHUNK_ROOT_FRAMES)
         return true;
-    return chain_is_boundary(walk->frames[0].frame, layout) && walk->depth > 1 &&
-           walk->frames[1].frame == chunk + CHUNK_ROOT_FRAMES;
+    /* No frame is read that the live chain has not given. */
+    return walk->depth > 1 && walk->frames[1].frame == chunk + CHUNK_ROOT_FRAMES &&
+           chain_previous(walk->frames[1].frame, layout) == walk->frames[0].frame &&
+           chain_is_boundary(walk->frames[0].frame, layout);
 }
 
 /* 3.11 to 3.13: find what chain_floor() returns, after a walk of a chain that is not short. */
@@ -128,6 +130,8 @@ CHAIN_INLINE void chain_set_floor(struct python_walk *walk, uintptr_t state,
 
     if (layout->chunk == 0 || walk->depth <= CHAIN_SHORT || walk->is_truncated || state == 0)
         return;
+    if (walk->unverified != 0)
+        return; /* of a very deep chain not all has been compared: it may be stale below */
     chunk = load_word(state, layout->chunk);
     if (chunk == walk->floor_chunk && unmaps == walk->floor_unmaps)
         return;

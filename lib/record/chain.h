@@ -64,7 +64,8 @@ static inline void chain_release(struct context *context)
 
 /*
  * As chain_take(), for one attempt: unless an event has the chain, or has left it, or the reader may
- * have missed a delta.
+ * have missed a delta. The contexts that threads share before their own, or muted, are taken to no
+ * effect: nothing is recorded in them, and who finds one taken goes the slow way.
  * Context: hot path.
  */
 static inline bool chain_take_once(struct context *context)
