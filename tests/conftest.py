@@ -19,9 +19,11 @@ import tracked
 # The second reader of the capture format.
 sys.path.append(str(pathlib.Path(__file__).resolve().parent / "golden"))
 
-# A shell starts what runs in the background with these ignored, and so would all that is tested here.
+# A shell starts what runs in the background with two of these ignored, nohup with the third, and so would
+# all that is tested here.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_addoption(parser):

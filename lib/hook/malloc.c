@@ -23,15 +23,35 @@ static inline bool is_untracked(const void *block)
     return unlikely(block == NULL) || unlikely(early_owns(block));
 }
 
-HOOK void *malloc(size_t size_bytes)
+static __attribute__((cold, noinline)) void *malloc_failed(size_t size_bytes, const void *caller)
+{
+    if (size_bytes != 0)
+        track_failed(DOMAIN_HEAP, size_bytes, ALLOCATOR_MALLOC, caller);
+    return NULL;
+}
+
+/* Of its own: it keeps registers that malloc() would have to save as well. */
+static __attribute__((noinline)) void *malloc_with_mode(size_t size_bytes, const void *caller)
 {
     void *block = real.malloc(size_bytes);
 
-    if (likely(block != NULL))
-        track_allocated(DOMAIN_HEAP, (uintptr_t)block, size_bytes, ALLOCATOR_MALLOC);
-    else if (size_bytes != 0)
-        track_failed(DOMAIN_HEAP, size_bytes, ALLOCATOR_MALLOC, __builtin_return_address(0));
+    if (unlikely(block == NULL))
+        return malloc_failed(size_bytes, caller);
+    track_allocated_python(DOMAIN_HEAP, (uintptr_t)block, size_bytes, ALLOCATOR_MALLOC, caller);
     return block;
+}
+
+HOOK void *malloc(size_t size_bytes)
+{
+    void *block;
+
+    if (unlikely(track_mode() != 0))
+        return malloc_with_mode(size_bytes, __builtin_return_address(0));
+    block = real.malloc(size_bytes);
+    if (unlikely(block == NULL))
+        return malloc_failed(size_bytes, __builtin_return_address(0));
+    return (void *)track_allocated_plain(DOMAIN_HEAP, (uintptr_t)block, size_bytes,
+                                         ALLOCATOR_MALLOC);
 }
 
 /* gcc misses the attributes that stdlib.h gives malloc; this is only its address. */
@@ -40,12 +60,20 @@ HOOK void *malloc(size_t size_bytes)
 #endif
 __typeof__(hook_malloc) hook_malloc __attribute__((alias("malloc")));
 
+static __attribute__((cold, noinline)) void free_slow(void *block, const void *caller)
+{
+    track_released_slow(DOMAIN_HEAP, (uintptr_t)block, ALLOCATOR_FREE, caller);
+    real.free(block);
+}
+
 HOOK void free(void *block)
 {
     if (is_untracked(block))
         return;
-    track_released(DOMAIN_HEAP, (uintptr_t)block, ALLOCATOR_FREE);
-    real.free(block);
+    if (likely(track_try_release(DOMAIN_HEAP, (uintptr_t)block, ALLOCATOR_FREE)))
+        real.free(block);
+    else
+        free_slow(block, __builtin_return_address(0));
 }
 
 HOOK void free_sized(void *block, size_t size_bytes)

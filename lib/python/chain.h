@@ -108,31 +108,15 @@ CHAIN_INLINE void chain_keep_beside(struct python_walk *walk, const struct frame
         walk->frames[i].beside = chain_beside(walk->frames[i].frame, layout);
 }
 
-/*
- * Returns true when the chain is the cached one and nothing has changed in it: the usual case, in
- * the fewest steps. Only asked where few frames have to be looked at, which are compared again when
- * it is not so.
- */
-CHAIN_INLINE bool chain_is_same(const struct python_walk *walk, uintptr_t state, uintptr_t top,
+/* Whether the chain is frames[from, depth), and nothing has changed in it. from: 0, or trusted. */
+CHAIN_INLINE bool chain_matches(const struct python_walk *walk, uint32_t from, uintptr_t top,
                                 const struct frame_layout *layout)
 {
-    const struct python_walk_frame *last = walk->frames;
-    const struct python_walk_frame *entry = last + walk->depth;
+    const struct python_walk_frame *last = walk->frames + from;
+    const struct python_walk_frame *entry = walk->frames + walk->depth;
     uintptr_t frame = top, predicted;
     chain_place differences = {0, 0};
 
-    if (walk->is_truncated || walk->generation != code_names_generation())
-        return false;
-    if (walk->depth > CHAIN_SHORT) {
-        uint32_t index = chain_trusted(walk, state, layout);
-
-        if (index == 0 || walk->depth - index > CHAIN_CHUNK_FRAMES)
-            return false;
-        /* What differs is mostly the innermost one. */
-        if (frame != entry[-1].frame || chain_differs(frame, &entry[-1], layout))
-            return false;
-        last += index;
-    }
     while (entry != last) {
         entry--;
         predicted = load_as_predicted(entry->frame);
@@ -147,7 +131,48 @@ CHAIN_INLINE bool chain_is_same(const struct python_walk *walk, uintptr_t state,
     }
     if ((differences[0] | differences[1]) != 0)
         return false;
-    return frame == 0 || last != walk->frames;
+    return frame == 0 || from != 0;
+}
+
+/* As chain_is_same(), of a chain that is not short. */
+CHAIN_INLINE bool chain_is_same_deep(const struct python_walk *walk, uintptr_t state, uintptr_t top,
+                                     const struct frame_layout *layout)
+{
+    const struct python_walk_frame *innermost;
+    uint32_t trusted;
+
+    if (walk->depth <= CHAIN_SHORT || walk->is_truncated ||
+        walk->generation != code_names_generation())
+        return false;
+    trusted = chain_trusted(walk, state, layout);
+    if (trusted == 0 || walk->depth - trusted > CHAIN_CHUNK_FRAMES)
+        return false;
+    /* What differs is mostly the innermost one. */
+    innermost = &walk->frames[walk->depth - 1];
+    if (top != innermost->frame || chain_differs(top, innermost, layout))
+        return false;
+    return chain_matches(walk, trusted, top, layout);
+}
+
+/*
+ * Returns true when the chain is the cached one and nothing has changed in it: the usual case, in
+ * the fewest steps. Only asked where few frames have to be looked at, which are compared again when
+ * it is not so.
+ */
+CHAIN_INLINE bool chain_is_same(const struct python_walk *walk, uintptr_t state, uintptr_t top,
+                                const struct frame_layout *layout)
+{
+    if (__builtin_expect(walk->short_generation == code_names_generation(), 1))
+        return chain_matches(walk, 0, top, layout);
+    return chain_is_same_deep(walk, state, top, layout);
+}
+
+/* A walk has ended: what chain_is_same() asks first. */
+CHAIN_INLINE void chain_set_short(struct python_walk *walk)
+{
+    bool is_short = walk->depth <= CHAIN_SHORT && !walk->is_truncated;
+
+    walk->short_generation = is_short ? walk->generation : GENERATION_NONE;
 }
 
 /*

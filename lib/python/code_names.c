@@ -42,7 +42,7 @@ static struct bucket *_Atomic levels[LEVEL_COUNT];
 /* Tallies and numbers that order nothing: relaxed. */
 static _Atomic uint32_t last_id;
 static _Atomic uint64_t lost;
-_Atomic uint32_t code_names_releases;
+_Atomic uint32_t code_names_releases = 1;
 static _Atomic uint64_t memory_bytes;
 
 static void (*_Atomic original_dealloc)(void *code);
@@ -242,7 +242,7 @@ static void dealloc_code(void *code)
 
     /* The generation moves before the memory can be used again, so whoever gets it sees that. */
     if (forget((uintptr_t)code))
-        atomic_fetch_add_explicit(&code_names_releases, 1, memory_order_release);
+        atomic_fetch_add_explicit(&code_names_releases, 2, memory_order_release);
     original(code);
 }
 

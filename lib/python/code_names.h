@@ -19,9 +19,10 @@
 enum {
     CODE_ID_NONE = 0,
     CODE_ID_MAX = 0x7fffffff, /* 31 bits, as in a frame */
+    GENERATION_NONE = 0,      /* what code_names_generation() never returns */
 };
 
-/* Code objects released that had an id; code_names_generation() reads it. */
+/* Code objects released that had an id, times two, plus 1; code_names_generation() reads it. */
 extern _Atomic uint32_t code_names_releases;
 
 /*

@@ -12,22 +12,22 @@
 #include <stdint.h>
 
 /* Return the field of this width at an offset from an address. Context: hot path. */
-static inline uintptr_t load_word(uintptr_t base, size_t offset)
+static inline __attribute__((always_inline)) uintptr_t load_word(uintptr_t base, size_t offset)
 {
     return __atomic_load_n((const uintptr_t *)(base + offset), __ATOMIC_RELAXED);
 }
 
-static inline uint32_t load_u32(uintptr_t base, size_t offset)
+static inline __attribute__((always_inline)) uint32_t load_u32(uintptr_t base, size_t offset)
 {
     return __atomic_load_n((const uint32_t *)(base + offset), __ATOMIC_RELAXED);
 }
 
-static inline uint16_t load_u16(uintptr_t base, size_t offset)
+static inline __attribute__((always_inline)) uint16_t load_u16(uintptr_t base, size_t offset)
 {
     return __atomic_load_n((const uint16_t *)(base + offset), __ATOMIC_RELAXED);
 }
 
-static inline uint8_t load_u8(uintptr_t base, size_t offset)
+static inline __attribute__((always_inline)) uint8_t load_u8(uintptr_t base, size_t offset)
 {
     return __atomic_load_n((const uint8_t *)(base + offset), __ATOMIC_RELAXED);
 }
@@ -36,7 +36,7 @@ static inline uint8_t load_u8(uintptr_t base, size_t offset)
  * Return the same value, in a copy of which the compiler knows nothing. After a check that the value
  * equals another it would go on with the other, and wait for it. Context: hot path.
  */
-static inline uintptr_t load_as_predicted(uintptr_t value)
+static inline __attribute__((always_inline)) uintptr_t load_as_predicted(uintptr_t value)
 {
     __asm__("" : "+r"(value));
     return value;

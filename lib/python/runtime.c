@@ -171,10 +171,11 @@ static void find_helpers(const struct search *search, struct python_runtime *run
 {
     unsigned minor = runtime->layout.minor;
 
-    /* Up to 3.11 it returns the state of whoever holds the GIL. */
+    /* Up to 3.11 it returns the state of whoever holds the GIL. Renamed in 3.13. */
     if (minor >= 12)
-        runtime->attached_state =
-            (void *(*)(void))loaded_symbol(&search->host, "_PyThreadState_UncheckedGet");
+        runtime->attached_state = (void *(*)(void))loaded_symbol(
+            &search->host,
+            minor == 12 ? "_PyThreadState_UncheckedGet" : "PyThreadState_GetUnchecked");
     if (unmaps_chunks(runtime->version) &&
         layout_table_family(&runtime->layout.frame) != FRAMES_COUNT)
         runtime->arena_allocator = (void (*)(struct arena_allocator *))loaded_symbol(

@@ -27,7 +27,7 @@ struct arena_allocator {
 
 struct python_runtime {
     void *(*thread_state)(void);   /* PyGILState_GetThisThreadState */
-    void *(*attached_state)(void); /* from 3.12: _PyThreadState_UncheckedGet, else NULL */
+    void *(*attached_state)(void); /* from 3.12: PyThreadState_GetUnchecked, else NULL */
     /* PyObject_GetArenaAllocator, where a chunk of frames that is done with is unmapped; else NULL. */
     void (*arena_allocator)(struct arena_allocator *ret_allocator);
     uintptr_t host_start; /* the library that the interpreter is in */

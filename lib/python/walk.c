@@ -37,13 +37,13 @@ static size_t state_thread;    /* offset of the thread in it */
 /* Set last, with release, and read with acquire: who sees it sees the runtime. */
 static walk_function *_Atomic current_walker;
 
-static bool is_same_never(const struct python_walk *walk)
+static const struct python_walk *same_never(const struct python_walk *walk)
 {
     (void)walk;
-    return false;
+    return NULL;
 }
 
-python_same_function *_Atomic python_same = is_same_never;
+python_same_function *_Atomic python_same = same_never;
 
 /* Tallies: relaxed. */
 static _Atomic uint64_t walks_failed;
@@ -130,6 +130,7 @@ CHAIN_INLINE bool update_changed(struct python_walk *walk, uintptr_t state, uint
     uint32_t depth = match.kept + match.above;
     uint32_t changed, shown;
 
+    walk->short_generation = GENERATION_NONE; /* till it is done: it may be left */
     walk->generation = generation;
     walk->thread_state = state;
     walk->thread = (uintptr_t)pthread_self();
@@ -137,6 +138,7 @@ CHAIN_INLINE bool update_changed(struct python_walk *walk, uintptr_t state, uint
         chain_set_watermark(walk, state, layout);
         chain_set_floor(walk, state, &runtime, layout);
         chain_keep_beside(walk, layout);
+        chain_set_short(walk);
         return false;
     }
     if (depth > walk->capacity)
@@ -159,6 +161,7 @@ CHAIN_INLINE bool update_changed(struct python_walk *walk, uintptr_t state, uint
     ret_delta->pushed = walk->pushed;
     chain_set_watermark(walk, state, layout);
     chain_set_floor(walk, state, &runtime, layout);
+    chain_set_short(walk);
     return ret_delta->pop != 0 || ret_delta->push != 0;
 }
 
@@ -192,17 +195,19 @@ CHAIN_INLINE uintptr_t state_at_hand(const struct python_walk *walk, bool is_att
     return load_word(state, state_thread) == walk->thread ? state : 0;
 }
 
-CHAIN_INLINE bool is_same(const struct python_walk *walk, bool is_attached,
-                          const struct frame_layout *layout)
+CHAIN_INLINE const struct python_walk *if_same(const struct python_walk *walk, bool is_attached,
+                                               const struct frame_layout *layout)
 {
     uintptr_t state = state_at_hand(walk, is_attached);
 
-    return state != 0 && chain_is_same(walk, state, chain_top(state, layout), layout);
+    if (state != 0 && chain_is_same(walk, state, chain_top(state, layout), layout))
+        return walk;
+    return NULL;
 }
 
-static bool same_any(const struct python_walk *walk)
+static const struct python_walk *same_any(const struct python_walk *walk)
 {
-    return is_same(walk, runtime.layout.minor >= ATTACHED_MINOR_FIRST, &runtime.layout.frame);
+    return if_same(walk, runtime.layout.minor >= ATTACHED_MINOR_FIRST, &runtime.layout.frame);
 }
 
 static bool walk_any(struct python_walk *walk, uintptr_t state,
@@ -212,20 +217,20 @@ static bool walk_any(struct python_walk *walk, uintptr_t state,
 }
 
 /* Walkers made for one family. */
-#define WALKER(family_, suffix_)                                         \
-    static bool same##suffix_(const struct python_walk *walk)            \
-    {                                                                    \
-        const struct frame_layout layout = frame_layout_of(family_);     \
-                                                                         \
-        return is_same(walk, (family_) >= FRAMES_3_12, &layout);         \
-    }                                                                    \
-    static bool walk##suffix_(struct python_walk *walk, uintptr_t state, \
-                              const struct python_announcer *announcer,  \
-                              struct python_delta *ret_delta)            \
-    {                                                                    \
-        const struct frame_layout layout = frame_layout_of(family_);     \
-                                                                         \
-        return update(walk, state, announcer, ret_delta, &layout);       \
+#define WALKER(family_, suffix_)                                                   \
+    static const struct python_walk *same##suffix_(const struct python_walk *walk) \
+    {                                                                              \
+        const struct frame_layout layout = frame_layout_of(family_);               \
+                                                                                   \
+        return if_same(walk, (family_) >= FRAMES_3_12, &layout);                   \
+    }                                                                              \
+    static bool walk##suffix_(struct python_walk *walk, uintptr_t state,           \
+                              const struct python_announcer *announcer,            \
+                              struct python_delta *ret_delta)                      \
+    {                                                                              \
+        const struct frame_layout layout = frame_layout_of(family_);               \
+                                                                                   \
+        return update(walk, state, announcer, ret_delta, &layout);                 \
     }
 
 WALKER(FRAMES_3_8, _3_8)
@@ -266,6 +271,7 @@ bool python_walk_update(struct python_walk *walk, const struct python_announcer 
 
 void python_walk_forget(struct python_walk *walk)
 {
+    walk->short_generation = GENERATION_NONE;
     walk->depth = 0;
     walk->shown_depth = 0;
     walk->thread_state = 0;

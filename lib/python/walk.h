@@ -35,10 +35,11 @@ struct python_walk {
     uint32_t depth;                   /* frames of it, boundaries included */
     uint32_t shown_depth;             /* frames of it that were given out */
     uint32_t capacity;
-    uint32_t generation;    /* of the code objects' names, at the last walk */
-    uint64_t *pushed;       /* room for capacity frames */
-    uintptr_t thread_state; /* whose chain it is, when it last changed; 0: not known */
-    uintptr_t thread;       /* pthread_self() then */
+    uint32_t generation;       /* of the code objects' names, at the last walk */
+    uint32_t short_generation; /* the same, when the chain is short and whole; else never one */
+    uint64_t *pushed;          /* room for capacity frames */
+    uintptr_t thread_state;    /* whose chain it is, when it last changed; 0: not known */
+    uintptr_t thread;          /* pthread_self() then */
     /* Chunks of frames: the first frame of the innermost one cannot have returned (chain_trust.h). */
     uintptr_t floor_chunk;
     uint64_t floor_unmaps; /* python_unmaps when it was found */
@@ -80,17 +81,17 @@ static inline void python_note_unmap(void)
  */
 void python_find_runtime(void);
 
-/* As python_walk_is_same(), for one layout of frames; in python_same that of the interpreter. */
-typedef bool python_same_function(const struct python_walk *walk);
+/* As python_walk_if_same(), for one layout of frames; in python_same that of the interpreter. */
+typedef const struct python_walk *python_same_function(const struct python_walk *walk);
 
 extern python_same_function *_Atomic python_same;
 
 /*
- * Returns true when it is easily seen that the stack is what it was at the last walk; else
+ * Returns the walk when it is easily seen that the stack is what it was at the last one; else NULL, and
  * python_walk_update() has to tell.
  * Context: hot path.
  */
-static inline bool python_walk_is_same(const struct python_walk *walk)
+static inline const struct python_walk *python_walk_if_same(const struct python_walk *walk)
 {
     return atomic_load_explicit(&python_same, memory_order_acquire)(walk);
 }

@@ -5,7 +5,7 @@
  * to its own with a variable of its own; before its first event that is a context of nobody.
  *
  * A context is touched by its thread, and by signal handlers on top of it. What holds: a handler
- * leaves everything as it found it, but for end, net_bytes and the tallies, which only get newer;
+ * leaves everything as it found it, but for end, sync_bytes and the tallies, which only get newer;
  * and for a handler that forks and returns in the child, where all of it is zero from then on. So
  * ring and slots are read once, ring first, and used only when slots is not NULL.
  */
@@ -18,6 +18,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct context {
@@ -29,9 +30,9 @@ struct context {
     struct order_thread order;
     struct ring_entry *ring;
     struct slot *slots;
-    uint64_t end;       /* the cursor may be moved so far without asking */
-    uint64_t net_bytes; /* allocated since the last SYNC */
-    uintptr_t busy;     /* frame of the event that is using the chains, or 0 */
+    uint64_t end;        /* the cursor may be moved so far without asking */
+    uint64_t sync_bytes; /* may be allocated before the next SYNC */
+    uintptr_t busy;      /* frame of the event that is using the chains, or 0 */
 
     uintptr_t sync_frame;    /* while order.match is BUSY: of the event that made it so, or 0 */
     uint64_t lap;            /* the one in which CLOCK was written last, plus 1 */
@@ -41,6 +42,12 @@ struct context {
     struct python_walk walk;
     struct slot scratch[GROUP_MAX_SLOTS]; /* deltas of the event that is busy */
 };
+
+/* Return the context that has this walk. Context: hot path. */
+static inline struct context *context_of_walk(const struct python_walk *walk)
+{
+    return (struct context *)((uintptr_t)walk - offsetof(struct context, walk));
+}
 
 /* The calling thread's; never NULL. */
 extern __thread struct context *context_own __attribute__((tls_model("initial-exec")));

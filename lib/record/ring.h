@@ -28,6 +28,14 @@ static inline uint64_t slot_lap(uint64_t number)
     return ~(number / RING_SLOT_COUNT) << 63;
 }
 
+/* Return where the slot of this number lies. Context: hot path. */
+static inline struct slot *ring_slot(struct slot *slots, uint64_t number)
+{
+    /* In bytes: it is an instruction less. */
+    return (struct slot *)((char *)slots +
+                           number * sizeof(*slots) % (RING_SLOT_COUNT * sizeof(*slots)));
+}
+
 /* Return how many slots a record takes; w0 is its head's. Context: hot path. */
 static inline unsigned slot_count_of(uint64_t w0)
 {
@@ -50,11 +58,12 @@ static inline unsigned slot_count_of(uint64_t w0)
  */
 static inline void ring_fill(struct slot *slots, uint64_t number, uint64_t w0, uint64_t w1)
 {
-    struct slot *slot = &slots[number % RING_SLOT_COUNT];
+    struct slot *slot = ring_slot(slots, number);
 
     /* Release: w1, and every slot filled before, is there when w0 says so. */
     atomic_store_explicit(&slot->w1, w1, memory_order_relaxed);
-    atomic_store_explicit(&slot->w0, w0 | slot_lap(number), memory_order_release);
+    atomic_store_explicit(&slot->w0, (w0 | SLOT_LAP) ^ number / RING_SLOT_COUNT << 63,
+                          memory_order_release);
 }
 
 /* Fill reserved slots with whole records, as they stand in the group. Context: hot path. */

@@ -12,6 +12,7 @@
 #include "base/arch.h"
 #include "record/process.h"
 #include "record/ring.h"
+#include "record/track.h"
 
 /* What a segment is begun for. */
 struct cause {
@@ -59,7 +60,7 @@ static bool try_begin(struct context *context, const struct cause *cause, uint64
     if (slots == NULL || !arch_reserve(&ring->cursor, cursor, cursor + 1))
         return false;
     ring_fill(slots, cursor, slot_head(OP_SYNC) | segment, tick | (uint64_t)cause->why << 32);
-    context->net_bytes = 0;
+    context->sync_bytes = TRACK_SYNC_BYTES - 1;
     *ret_segment = segment;
     return true;
 }

@@ -100,17 +100,17 @@ static bool begin_for_range(struct context *context, struct event *event)
 /* Count a block's bytes, and begin a segment when so many have come together. */
 static bool count_bytes(struct context *context, const struct event *event, size_t size_bytes)
 {
-    uint64_t net_bytes = context->net_bytes + size_bytes;
+    uint64_t left_bytes = context->sync_bytes;
 
     if (size_bytes >= TRACK_SYNC_BYTES)
         return segment_begin(context, SYNC_BIG, event->frame);
-    if (net_bytes >= TRACK_SYNC_BYTES) {
-        net_bytes = size_bytes;
+    if (left_bytes < size_bytes) {
+        left_bytes = TRACK_SYNC_BYTES - 1;
         /* A thread alone is in order already. */
         if (process_has_threads() && !segment_begin(context, SYNC_NET, event->frame))
             return false;
     }
-    context->net_bytes = net_bytes;
+    context->sync_bytes = left_bytes - size_bytes;
     return true;
 }
 
@@ -152,13 +152,27 @@ static void record_plain(struct event *event, bool is_range)
     }
 }
 
-void track_allocated_slow(uint64_t w0, uint64_t w1, uintptr_t address, size_t size_bytes,
-                          const void *caller)
+/* Make the event of a block that has been allocated. frame: of the exported function. */
+static struct event block_event(enum domain domain, uintptr_t address, size_t size_bytes,
+                                enum allocator allocator, uintptr_t frame, const void *caller)
 {
-    struct event event = {.w0 = w0, .w1 = w1, .address = address, .caller = caller};
+    return (struct event){
+        .w0 = track_w0(OP_ALLOC, domain, address),
+        .w1 = track_w1(size_bytes, allocator, address),
+        .address = address,
+        .frame = frame,
+        .caller = caller,
+    };
+}
 
-    event.frame = (uintptr_t)__builtin_frame_address(0);
+uintptr_t track_allocated_slow(enum domain domain, uintptr_t address, size_t size_bytes,
+                               enum allocator allocator, const void *caller)
+{
+    struct event event = block_event(domain, address, size_bytes, allocator,
+                                     (uintptr_t)__builtin_frame_address(0), caller);
+
     record_allocation(&event, size_bytes, false);
+    return address;
 }
 
 /*
@@ -175,46 +189,54 @@ finish_with_stack(struct context *context, struct event *event, size_t size_byte
         return;
     }
     chain_release(context);
-    if (outcome == RECORDED)
-        context->net_bytes += size_bytes;
-    else
+    if (outcome == LOST)
         context_lose_event(context);
+    else if (context->sync_bytes >= size_bytes)
+        context->sync_bytes -= size_bytes;
 }
 
-void track_allocated_stack(uint64_t w0, uint64_t w1, uintptr_t address, size_t size_bytes,
-                           const void *caller)
+uintptr_t track_allocated_stack(enum domain domain, uintptr_t address, size_t size_bytes,
+                                enum allocator allocator, const void *caller)
 {
     struct context *context = context_own;
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
-    unsigned mode = atomic_load_explicit(&process.mode, memory_order_relaxed);
-    unsigned count_deltas = 0;
+    struct event event = block_event(domain, address, size_bytes, allocator, frame, caller);
+    unsigned mode = track_mode();
     bool is_updated;
 
     if ((mode & PROCESS_SKIPS_SMALL) != 0 && size_bytes < process.header->min_size)
-        return;
+        return address;
     if (unlikely(context->epoch != atomic_load_explicit(process.epoch, memory_order_relaxed)) ||
-        unlikely(context->net_bytes + size_bytes >= TRACK_SYNC_BYTES) ||
+        unlikely(context->sync_bytes < size_bytes) ||
         unlikely((mode & PROCESS_WALKS_PYTHON) == 0) || unlikely(!chain_take(context, frame))) {
-        struct event event = {w0, w1, address, frame, caller, 0, 0};
-
         record_allocation(&event, size_bytes, false);
-        return;
+        return address;
     }
-    is_updated = chain_update(context, &count_deltas);
-    if (likely(is_updated) && likely(count_deltas == 0) &&
-        likely(track_try(context, w0, w1, address))) {
+    is_updated = chain_update(context, &event.count_deltas);
+    if (likely(is_updated) && likely(event.count_deltas == 0) &&
+        likely(track_try(context, event.w0, event.w1, address, size_bytes, true)))
         chain_release(context);
-        context->net_bytes += size_bytes;
-    } else {
-        struct event event = {w0, w1, address, frame, caller, 0, count_deltas};
-
+    else
         finish_with_stack(context, &event, size_bytes, is_updated);
-    }
+    return address;
 }
 
-void track_released_slow(uint64_t w0, uint64_t w1, uintptr_t address, const void *caller)
+uintptr_t track_allocated_again(enum domain domain, uintptr_t address, size_t size_bytes,
+                                enum allocator allocator, const void *caller)
 {
-    struct event event = {.w0 = w0, .w1 = w1, .address = address, .caller = caller};
+    chain_release(context_own);
+    return track_allocated_stack(domain, address, size_bytes, allocator, caller);
+}
+
+void track_released_slow(enum domain domain, uintptr_t address, enum allocator allocator,
+                         const void *caller)
+{
+    struct event event = {
+        .w0 = track_w0(OP_FREE, domain, address),
+        .w1 = track_w1(0, allocator, address),
+        .address = address,
+        .caller = caller,
+    };
 
     event.frame = (uintptr_t)__builtin_frame_address(0);
     record_plain(&event, false);

@@ -47,25 +47,61 @@ static inline uint64_t track_w1(size_t size_bytes, enum allocator allocator, uin
     return size_bytes | (uint64_t)allocator << BLOCK_ALLOCATOR_SHIFT | track_low(address);
 }
 
+/* Return enum process_mode: what an allocation is besides a lone event. Context: hot path. */
+static inline unsigned track_mode(void)
+{
+    /* Relaxed: it changes when an interpreter turns up; one event early or late is no matter. */
+    return atomic_load_explicit(&process.mode, memory_order_relaxed);
+}
+
 /*
- * The slow halves of what follows.
+ * The slow halves of what follows. Those of allocations return the address: a hook can end in them.
  * caller: the return address of the hook, which tells the allocator's own calls from the program's.
  * Context: hot path.
  */
-void track_allocated_slow(uint64_t w0, uint64_t w1, uintptr_t address, size_t size_bytes,
-                          const void *caller) __attribute__((cold, noinline));
-void track_allocated_stack(uint64_t w0, uint64_t w1, uintptr_t address, size_t size_bytes,
-                           const void *caller) __attribute__((noinline));
-void track_released_slow(uint64_t w0, uint64_t w1, uintptr_t address, const void *caller)
+uintptr_t track_allocated_slow(enum domain domain, uintptr_t address, size_t size_bytes,
+                               enum allocator allocator, const void *caller)
     __attribute__((cold, noinline));
+uintptr_t track_allocated_stack(enum domain domain, uintptr_t address, size_t size_bytes,
+                                enum allocator allocator, const void *caller)
+    __attribute__((noinline));
+/* The same, after an attempt that has the chain still. */
+uintptr_t track_allocated_again(enum domain domain, uintptr_t address, size_t size_bytes,
+                                enum allocator allocator, const void *caller)
+    __attribute__((noinline));
+void track_released_slow(enum domain domain, uintptr_t address, enum allocator allocator,
+                         const void *caller) __attribute__((cold, noinline));
+
+/*
+ * Take a block's bytes from those that may be allocated before the next SYNC.
+ * Returns false when there are too few.
+ */
+static inline __attribute__((always_inline)) bool track_take_bytes(struct context *context,
+                                                                   size_t size_bytes)
+{
+    /* Wraps round where there are too few: then it is set right here, or by a handler's segment. */
+    if (likely(!__builtin_sub_overflow(context->sync_bytes, size_bytes, &context->sync_bytes)))
+        return true;
+    /* A thread alone is in order already, but for what is large by itself. */
+    if (atomic_load_explicit(&process.is_alone, memory_order_relaxed) &&
+        size_bytes < TRACK_SYNC_BYTES) {
+        context->sync_bytes = TRACK_SYNC_BYTES - 1 - size_bytes;
+        return true;
+    }
+    context->sync_bytes += size_bytes;
+    return false;
+}
 
 /*
  * Record a lone event if nothing stands in the way; one attempt.
  * w1: as track_w1() makes it of an address that is a multiple of 8: any other goes the slow way.
+ * size_bytes: of a block that is allocated. is_allocation: constant.
  * Returns false when nothing has been recorded.
  * Context: hot path.
  */
-static inline bool track_try(struct context *context, uint64_t w0, uint64_t w1, uintptr_t address)
+static inline __attribute__((always_inline)) bool track_try(struct context *context, uint64_t w0,
+                                                            uint64_t w1, uintptr_t address,
+                                                            size_t size_bytes, bool is_allocation)
 {
     struct ring_entry *ring;
     struct slot *slots;
@@ -92,74 +128,81 @@ static inline bool track_try(struct context *context, uint64_t w0, uint64_t w1, 
                                       memory_order_relaxed) !=
                  atomic_load_explicit(&context->order.match, memory_order_relaxed)))
         return false;
+    if (is_allocation && unlikely(!track_take_bytes(context, size_bytes)))
+        return false;
+    /* The bytes of an attempt that fails here stay taken: the next SYNC comes early. */
     if (unlikely(!arch_reserve(&ring->cursor, cursor, cursor + 1)))
         return false;
     /* Past the ring's end it fetches what is not needed, which harms nobody. */
-    __builtin_prefetch(&slots[cursor % RING_SLOT_COUNT] + TRACK_AHEAD_SLOTS, 1);
+    __builtin_prefetch(ring_slot(slots, cursor) + TRACK_AHEAD_SLOTS, 1);
     ring_fill(slots, cursor, w0, w1);
     return true;
 }
 
 /* Record an allocation of a block with the stack that the reader has; one attempt. */
 static inline __attribute__((always_inline)) bool
-track_try_block(enum domain domain, uintptr_t address, size_t size_bytes, enum allocator allocator)
+track_try_block(struct context *context, enum domain domain, uintptr_t address, size_t size_bytes,
+                enum allocator allocator)
 {
-    struct context *context = context_own;
-    uint64_t net_bytes = context->net_bytes + size_bytes;
-
-    if (unlikely(net_bytes >= TRACK_SYNC_BYTES)) {
-        /* A thread alone is in order already, but for what is large by itself. */
-        if (!atomic_load_explicit(&process.is_alone, memory_order_relaxed) ||
-            size_bytes >= TRACK_SYNC_BYTES)
-            return false;
-        net_bytes = size_bytes;
-    }
-    if (unlikely(!track_try(context, track_w0(OP_ALLOC, domain, address),
-                            track_w1(size_bytes, allocator, 0), address)))
-        return false;
-    context->net_bytes = net_bytes;
-    return true;
+    return track_try(context, track_w0(OP_ALLOC, domain, address),
+                     track_w1(size_bytes, allocator, 0), address, size_bytes, true);
 }
 
-/* The same, by a thread whose stack is easily seen to be the one of its last event. */
-static inline __attribute__((always_inline)) bool
-track_try_python(enum domain domain, uintptr_t address, size_t size_bytes, enum allocator allocator)
+/*
+ * The usual halves of track_allocated(), for hooks that are two functions themselves: without
+ * a mode, and with one. Inline: where they return to is the caller of the hook.
+ */
+static inline __attribute__((always_inline)) uintptr_t
+track_allocated_plain(enum domain domain, uintptr_t address, size_t size_bytes,
+                      enum allocator allocator)
+{
+    if (likely(track_try_block(context_own, domain, address, size_bytes, allocator)))
+        return address;
+    return track_allocated_slow(domain, address, size_bytes, allocator,
+                                __builtin_return_address(0));
+}
+
+static inline __attribute__((always_inline)) uintptr_t
+track_allocated_python(enum domain domain, uintptr_t address, size_t size_bytes,
+                       enum allocator allocator, const void *caller)
 {
     struct context *context = context_own;
-    bool is_recorded;
+    const struct python_walk *walk;
 
-    if (!chain_take_once(context))
-        return false;
-    is_recorded = python_walk_is_same(&context->walk);
-    /* What is made of them is made after the call, which would have to preserve it. */
-    __asm__("" : "+r"(address), "+r"(size_bytes));
-    is_recorded = is_recorded && track_try_block(domain, address, size_bytes, allocator);
-    chain_release(context_own);
-    return is_recorded;
+    if (unlikely(track_mode() != PROCESS_WALKS_PYTHON) || unlikely(!chain_take_once(context)))
+        return track_allocated_stack(domain, address, size_bytes, allocator, caller);
+    walk = python_walk_if_same(&context->walk);
+    if (unlikely(walk == NULL))
+        return track_allocated_again(domain, address, size_bytes, allocator, caller);
+    /* Found by what was returned: to keep it over the call costs more. */
+    context = context_of_walk(walk);
+    if (unlikely(!track_try_block(context, domain, address, size_bytes, allocator)))
+        return track_allocated_again(domain, address, size_bytes, allocator, caller);
+    chain_release(context);
+    return address;
 }
 
 /*
  * A block has been allocated.
  * address: not 0. size_bytes: as asked for.
+ * Returns the address.
  * Context: hot path.
  */
-static inline __attribute__((always_inline)) void
+static inline __attribute__((always_inline)) uintptr_t
 track_allocated(enum domain domain, uintptr_t address, size_t size_bytes, enum allocator allocator)
 {
-    /* Relaxed: it changes when an interpreter turns up; one event early or late is no matter. */
-    unsigned mode = atomic_load_explicit(&process.mode, memory_order_relaxed);
+    if (unlikely(track_mode() != 0))
+        return track_allocated_python(domain, address, size_bytes, allocator,
+                                      __builtin_return_address(0));
+    return track_allocated_plain(domain, address, size_bytes, allocator);
+}
 
-    if (unlikely(mode != 0)) {
-        if (unlikely(mode != PROCESS_WALKS_PYTHON) ||
-            unlikely(!track_try_python(domain, address, size_bytes, allocator)))
-            track_allocated_stack(track_w0(OP_ALLOC, domain, address),
-                                  track_w1(size_bytes, allocator, address), address, size_bytes,
-                                  __builtin_return_address(0));
-    } else if (unlikely(!track_try_block(domain, address, size_bytes, allocator))) {
-        track_allocated_slow(track_w0(OP_ALLOC, domain, address),
-                             track_w1(size_bytes, allocator, address), address, size_bytes,
-                             __builtin_return_address(0));
-    }
+/* Record a release if nothing stands in the way; one attempt, as track_try(). */
+static inline __attribute__((always_inline)) bool
+track_try_release(enum domain domain, uintptr_t address, enum allocator allocator)
+{
+    return track_try(context_own, track_w0(OP_FREE, domain, address), track_w1(0, allocator, 0),
+                     address, 0, false);
 }
 
 /*
@@ -170,11 +213,8 @@ track_allocated(enum domain domain, uintptr_t address, size_t size_bytes, enum a
 static inline __attribute__((always_inline)) void
 track_released(enum domain domain, uintptr_t address, enum allocator allocator)
 {
-    uint64_t w0 = track_w0(OP_FREE, domain, address);
-    uint64_t w1 = track_w1(0, allocator, 0);
-
-    if (unlikely(!track_try(context_own, w0, w1, address)))
-        track_released_slow(w0, w1 | track_low(address), address, __builtin_return_address(0));
+    if (unlikely(!track_try_release(domain, address, allocator)))
+        track_released_slow(domain, address, allocator, __builtin_return_address(0));
 }
 
 /*

@@ -45,6 +45,10 @@ def test_deep_stacks_are_right_healed_or_cut(walked):
     walked.check("deep_stacks.py")
 
 
+def test_an_unchanged_stack_is_seen_at_once(walked):
+    assert walked.check("unchanged.py")["passed"] == 2
+
+
 def test_activations_are_marked_where_they_begin(walked):
     walked.check("entries.py")
 

@@ -35,6 +35,7 @@ struct probe {
     uint32_t taken_depth;
     uint32_t is_busy;
     uint64_t walks;
+    uint64_t same_walks; /* seen at once to be those before */
     uint64_t pushes;
     uint64_t chain[CHAIN_FRAMES];
     uint64_t taken[CHAIN_FRAMES]; /* the chain at the last allocation of PROBE_BYTES */
@@ -136,7 +137,7 @@ static void on_allocation(const void *memory, size_t size)
         return;
     probe->is_busy = 1;
     errno = 123;
-    is_same = python_walk_is_same(&probe->walk);
+    is_same = python_walk_if_same(&probe->walk) != NULL;
     if (python_walk_update(&probe->walk, &announcer, &delta)) {
         apply(&delta);
         faults += is_same;
@@ -144,6 +145,7 @@ static void on_allocation(const void *memory, size_t size)
     if (errno != 123)
         faults++;
     probe->walks++;
+    probe->same_walks += is_same;
     if (size >= kept_from_bytes)
         probe_blocks_add(memory, size, probe->chain, probe->depth);
     if (size == PROBE_BYTES) {
@@ -247,6 +249,7 @@ uint64_t probe_number(unsigned which)
         python_interpreters_refused(),
         probe != NULL ? probe->walks : 0,
         probe != NULL ? probe->pushes : 0,
+        probe != NULL ? probe->same_walks : 0,
     };
 
     return which < sizeof(numbers) / sizeof(numbers[0]) ? numbers[which] : 0;

@@ -135,7 +135,7 @@ static inline void run(int top)
 /* Walk as lib/record does. Returns whether there was a delta; pop and push are in delta. */
 static inline bool step(void)
 {
-    is_seen_same = python_walk_is_same(&walk);
+    is_seen_same = python_walk_if_same(&walk) != NULL;
     if (!python_walk_update(&walk, &announcer, &delta)) {
         CHECK_EQUAL(chain_depth, walk.shown_depth);
         return false;

@@ -27,15 +27,16 @@ static uint8_t blob[10000];
 static size_t blob_bytes; /* announced at the next walk */
 static void (*on_walk)(void);
 
-static bool is_same(const struct python_walk *walk)
+static const struct python_walk *if_same(const struct python_walk *walk)
 {
-    (void)walk;
-    return on_walk == NULL && blob_bytes == 0 && depth == count_cached &&
-           memcmp(cached, stack, depth * sizeof(stack[0])) == 0;
+    bool is_same = on_walk == NULL && blob_bytes == 0 && depth == count_cached &&
+                   memcmp(cached, stack, depth * sizeof(stack[0])) == 0;
+
+    return is_same ? walk : NULL;
 }
 
 bool python_is_ready = true;
-python_same_function *_Atomic python_same = is_same;
+python_same_function *_Atomic python_same = if_same;
 
 void python_find_runtime(void)
 {

@@ -27,14 +27,15 @@ static volatile uint32_t depth, cached_depth;
 static sigjmp_buf jump;
 static volatile bool must_jump, has_arrived;
 
-static bool is_same(const struct python_walk *walk)
+static const struct python_walk *if_same(const struct python_walk *walk)
 {
-    (void)walk;
-    return cached_depth == depth;
+    bool is_same = cached_depth == depth;
+
+    return is_same ? walk : NULL;
 }
 
 bool python_is_ready = true;
-python_same_function *_Atomic python_same = is_same;
+python_same_function *_Atomic python_same = if_same;
 
 void python_find_runtime(void)
 {

@@ -20,7 +20,8 @@ for library in held, released:
     library.probe_number.restype = ctypes.c_uint64
     library.probe_time_ns.restype = ctypes.c_double
 
-NUMBERS = ("faults", "ready", "walks_failed", "names_lost", "refused", "walks", "pushes")
+NUMBERS = ("faults", "ready", "walks_failed", "names_lost", "refused", "walks", "pushes",
+           "same_walks")
 ROOM = 1 << 18
 FRAME_ENTRY = 1 << 61
 TRUNCATED = 1
