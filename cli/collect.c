@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -107,6 +108,7 @@ int command_collect(enum command_id id, const struct option_values *values)
     struct error err;
 
     (void)id;
+    (void)prctl(PR_SET_NAME, "memtrack"); /* executed as /proc/self/exe, it would be called exe */
     if (!parse_options(values, &options, &err) ||
         !receive_identity(options.starter_fd, &options, &err)) {
         message_print("%s", err.text);

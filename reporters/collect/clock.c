@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -156,6 +157,7 @@ static void *clock_run(void *argument)
     struct clock *clock = argument;
     uint64_t next_ns = session_now_ns();
 
+    (void)prctl(PR_SET_NAME, "memtrack-clock"); /* for who looks at it; no matter if not */
     while (!atomic_load_explicit(&clock->is_stopping, memory_order_acquire)) {
         uint64_t now_ns = session_now_ns();
 

@@ -200,8 +200,8 @@ static void *drain_run(void *argument)
     struct drain *drain = argument;
     struct pool *pool = &drain->session->pool;
 
-    (void)prctl(PR_SET_TIMERSLACK, 1UL); /* else a nap may be longer by 50 us; no matter if so */
-
+    (void)prctl(PR_SET_NAME, "memtrack-drain"); /* for who looks at it; no matter if not */
+    (void)prctl(PR_SET_TIMERSLACK, 1UL);        /* else a nap may be longer by 50 us */
     while (!atomic_load_explicit(&drain->is_stopping, memory_order_acquire)) {
         uint32_t heard = pool_doorbell(pool);
         uint64_t sleep_ns;

@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 enum {
@@ -117,6 +118,7 @@ static void *pack_run(void *argument)
 {
     struct pack *pack = argument;
 
+    (void)prctl(PR_SET_NAME, "memtrack-pack"); /* for who looks at it; no matter if not */
     pthread_mutex_lock(&pack->lock);
     for (;;) {
         struct pack_block *block;
