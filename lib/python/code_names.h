@@ -23,7 +23,7 @@ enum {
 };
 
 /* Code objects released that had an id, times two, plus 1; code_names_generation() reads it. */
-extern _Atomic uint32_t code_names_releases;
+extern _Atomic uint32_t code_names_releases __attribute__((visibility("hidden")));
 
 /*
  * Watch for code objects that are released: from now on a stale entry is never found.

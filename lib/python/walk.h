@@ -62,7 +62,7 @@ struct python_delta {
 extern bool python_is_ready;
 
 /* How often this process has given pages back: a chunk of frames may have been among them. */
-extern _Atomic uint64_t python_unmaps;
+extern _Atomic uint64_t python_unmaps __attribute__((visibility("hidden")));
 
 /*
  * Note that pages are about to be unmapped.
@@ -84,7 +84,8 @@ void python_find_runtime(void);
 /* As python_walk_if_same(), for one layout of frames; in python_same that of the interpreter. */
 typedef const struct python_walk *python_same_function(const struct python_walk *walk);
 
-extern python_same_function *_Atomic python_same;
+/* Hidden, as is all of ours: said here the compiler addresses it without a table between. */
+extern python_same_function *_Atomic python_same __attribute__((visibility("hidden")));
 
 /*
  * Returns the walk when it is easily seen that the stack is what it was at the last one; else NULL, and
