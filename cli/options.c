@@ -5,6 +5,7 @@
 #include "options.h"
 
 #include "commands.h"
+#include "print/units.h"
 #include "words.h"
 
 #include <errno.h>
@@ -60,6 +61,9 @@ const struct option_row option_rows[OPTION_COUNT] = {
     [OPTION_VERBOSE] = {'v', "verbose", NULL, "say what is started, and with what", IN(RUN)},
     [OPTION_MODULE] = {'m', NULL, "MODULE", "run a Python module, as python3 -m does", IN(RUN)},
     [OPTION_CODE] = {'c', NULL, "CODE", "run Python code, as python3 -c does", IN(RUN)},
+    [OPTION_MIN_SIZE] = {'\0', "min-size", "SIZE",
+                         "leave out blocks smaller than SIZE (512, 4K, 1 MiB); maps are recorded",
+                         IN(RUN) | IN(COLLECT)},
     [OPTION_NO_FOLLOW] = {'\0', "no-follow", NULL,
                           "record the program alone, not the processes it starts", IN(RUN)},
     [OPTION_FOLLOW_FORK] = {'\0', "follow-fork", NULL,
@@ -324,5 +328,28 @@ bool options_number(const struct option_values *values, enum option_id option, u
         return false;
     }
     *ret_number = number;
+    return true;
+}
+
+bool options_size(const struct option_values *values, enum option_id option, uint64_t least_bytes,
+                  uint64_t most_bytes, uint64_t *ret_bytes, struct error *err)
+{
+    const char *text = values->values[option];
+    struct error reason;
+    uint64_t bytes;
+
+    if (text == NULL)
+        return true;
+    if (!units_parse_size(text, &bytes, &reason)) {
+        error_set(err, "--%s: %s", option_rows[option].name, reason.text);
+        return false;
+    }
+    if (bytes < least_bytes || bytes > most_bytes) {
+        error_set(err, "--%s=%s: use a size such as 512K or 2 GiB, from %s to %s",
+                  option_rows[option].name, text, units_format_size(least_bytes, 0).text,
+                  units_format_size(most_bytes, 0).text);
+        return false;
+    }
+    *ret_bytes = bytes;
     return true;
 }

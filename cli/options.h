@@ -36,6 +36,7 @@ enum option_id {
     OPTION_VERBOSE,
     OPTION_MODULE,
     OPTION_CODE,
+    OPTION_MIN_SIZE,
     OPTION_NO_FOLLOW,
     OPTION_FOLLOW_FORK,
     OPTION_LEAKS,
@@ -120,5 +121,12 @@ bool options_parse(enum command_id command, int argc, char **argv, struct option
  */
 bool options_number(const struct option_values *values, enum option_id option, uint64_t least,
                     uint64_t most, uint64_t *ret_number, struct error *err);
+
+/*
+ * Return a size given with an option, in bytes, as units_parse_size() reads it; else as
+ * options_number().
+ */
+bool options_size(const struct option_values *values, enum option_id option, uint64_t least_bytes,
+                  uint64_t most_bytes, uint64_t *ret_bytes, struct error *err);
 
 #endif

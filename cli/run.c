@@ -33,6 +33,8 @@ enum {
     COLLECTOR_LOOKS = 2500, /* 5 s: its disk may hang */
 };
 
+#define BLOCK_MOST_BYTES (UINT64_C(1) << 47) /* larger than any that there can be */
+
 struct run {
     const struct option_values *values;
     struct target target;
@@ -43,6 +45,7 @@ struct run {
     char *library;
     char *output; /* as the user names it */
     char *absolute_output;
+    uint64_t min_size;
 };
 
 /* MEMTRACK=0: the program alone, in this very process. Returns only when it cannot be started. */
@@ -107,6 +110,7 @@ static bool start_collector(struct run *run, struct error *err)
         .output = run->absolute_output,
         .may_overwrite = run->values->is_set[OPTION_FORCE],
         .pool_options = POOL_OPTION_PYTHON,
+        .min_size = run->min_size,
         .arguments = run->target.arguments,
     };
 
@@ -260,6 +264,10 @@ int command_run(enum command_id id, const struct option_values *values)
     int status;
 
     (void)id;
+    if (!options_size(values, OPTION_MIN_SIZE, 1, BLOCK_MOST_BYTES, &run.min_size, &err)) {
+        message_print("%s", err.text);
+        return EXIT_USAGE;
+    }
     if (!target_resolve(values, &run.target, &status, &err)) {
         message_print("%s", err.text);
         return status;

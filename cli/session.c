@@ -60,6 +60,7 @@ static char **collector_arguments(const struct session_request *request, int fd)
     arguments[count++] = words_format("--output=%s", request->output);
     arguments[count++] = words_format("--directory=%s", directory == NULL ? "" : directory);
     arguments[count++] = words_format("--pool-options=%" PRIu64, request->pool_options);
+    arguments[count++] = words_format("--min-size=%" PRIu64, request->min_size);
     if (request->may_overwrite)
         arguments[count++] = words_format("--force");
     arguments[count++] = words_format("--");

@@ -28,6 +28,7 @@ struct session_request {
     const char *output; /* absolute */
     bool may_overwrite;
     uint64_t pool_options;  /* enum pool_option */
+    uint64_t min_size;      /* smaller blocks are not recorded */
     char *const *arguments; /* of the program, NULL-terminated */
 };
 

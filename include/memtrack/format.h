@@ -71,6 +71,7 @@ enum session_field {
     SESSION_OPTIONS = 9,
     SESSION_ARGUMENT = 10,
     SESSION_DIRECTORY = 11,
+    SESSION_MIN_SIZE = 12, /* left out: 0 */
 };
 
 enum process_field {

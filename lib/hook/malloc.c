@@ -60,7 +60,7 @@ HOOK void *malloc(size_t size_bytes)
 #endif
 __typeof__(hook_malloc) hook_malloc __attribute__((alias("malloc")));
 
-static __attribute__((cold, noinline)) void free_slow(void *block, const void *caller)
+static __attribute__((noinline)) void free_slow(void *block, const void *caller)
 {
     track_released_slow(DOMAIN_HEAP, (uintptr_t)block, ALLOCATOR_FREE, caller);
     real.free(block);
@@ -154,10 +154,11 @@ static __attribute__((cold, noinline)) void *realloc_to_nothing(void *old, enum 
                                                                 const void *caller)
 {
     int errno_before = errno, error;
+    uintptr_t released = 0;
     void *block;
 
     if (old != NULL)
-        track_released(DOMAIN_HEAP, (uintptr_t)old, allocator);
+        released = track_released(DOMAIN_HEAP, (uintptr_t)old, allocator);
     errno = 0;
     block = real_realloc(old, 0);
     error = errno;
@@ -165,8 +166,8 @@ static __attribute__((cold, noinline)) void *realloc_to_nothing(void *old, enum 
         errno = errno_before;
     if (block != NULL)
         track_allocated(DOMAIN_HEAP, (uintptr_t)block, 0, allocator);
-    else if (error == ENOMEM && old != NULL)
-        track_undone(DOMAIN_HEAP, (uintptr_t)old, 0, allocator, caller);
+    else if (error == ENOMEM && released != 0)
+        track_undone(DOMAIN_HEAP, released, 0, allocator, caller);
     return block;
 }
 
@@ -174,18 +175,19 @@ static inline __attribute__((always_inline)) void *reallocate(void *old, size_t 
                                                               enum allocator allocator)
 {
     bool is_early = early_owns(old);
+    uintptr_t released = 0;
     void *block;
 
     if (unlikely(size_bytes == 0) && !is_early)
         return realloc_to_nothing(old, allocator, __builtin_return_address(0));
     if (likely(old != NULL) && likely(!is_early))
-        track_released(DOMAIN_HEAP, (uintptr_t)old, allocator);
+        released = track_released(DOMAIN_HEAP, (uintptr_t)old, allocator);
     block = unlikely(is_early) ? adopt_early(old, size_bytes) : real_realloc(old, size_bytes);
     if (likely(block != NULL)) {
         track_allocated(DOMAIN_HEAP, (uintptr_t)block, size_bytes, allocator);
     } else {
-        if (old != NULL && !is_early)
-            track_undone(DOMAIN_HEAP, (uintptr_t)old, 0, allocator, __builtin_return_address(0));
+        if (released != 0)
+            track_undone(DOMAIN_HEAP, released, 0, allocator, __builtin_return_address(0));
         track_failed(DOMAIN_HEAP, size_bytes, allocator, __builtin_return_address(0));
     }
     return block;

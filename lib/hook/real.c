@@ -48,6 +48,7 @@ static const char *const names[] = {
     "pvalloc",
     "free_sized",
     "free_aligned_sized",
+    "malloc_usable_size",
     "brk",
     "sbrk",
     "mlockall",
@@ -136,6 +137,9 @@ void real_resolve(void)
         real = found;
         find_object((uintptr_t)real.malloc, &process.provider_start, &process.provider_end);
         find_object(getauxval(AT_BASE), &process.loader_start, &process.loader_end);
+        /* Another object's knows nothing of these blocks. */
+        if (process_is_provider((void *)(uintptr_t)real.malloc_usable_size))
+            process.usable_bytes = real.malloc_usable_size;
     }
     is_resolving = false;
 }

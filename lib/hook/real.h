@@ -37,6 +37,7 @@ struct real_functions {
     void *(*pvalloc)(size_t size_bytes);
     void (*free_sized)(void *block, size_t size_bytes);
     void (*free_aligned_sized)(void *block, size_t align_bytes, size_t size_bytes);
+    size_t (*malloc_usable_size)(void *block); /* of the object whose malloc it is */
     int (*brk)(void *end);
     void *(*sbrk)(intptr_t increment);
     int (*mlockall)(int flags);

@@ -34,7 +34,10 @@ enum {
 /* No context's epoch is 1 while this is looked at: those that are not claimed have 0. */
 static _Atomic uint32_t epoch_of_nobody = 1;
 
-struct process process = {.epoch = &epoch_of_nobody};
+/* Nor is it 0 in one that is claimed; those that are not have no slots, which is looked at next. */
+static _Atomic uint32_t epoch_of_none;
+
+struct process process = {.epoch = &epoch_of_nobody, .usual_epoch = &epoch_of_nobody};
 struct order process_order;
 
 static void slot_fill(struct pool_process *slot, enum pool_process_how how)
@@ -60,6 +63,7 @@ static void slot_fill(struct pool_process *slot, enum pool_process_how how)
 
     process.slot = slot;
     process.epoch = &slot->epoch;
+    process.usual_epoch = (process.mode & PROCESS_IS_PARTIAL) != 0 ? &epoch_of_none : process.epoch;
     process.parent_number = number;
     process.image->pid = slot->pid;
     process.image->number = number;

@@ -25,11 +25,16 @@ enum process_mode {
     PROCESS_SKIPS_SMALL = 1u << 1, /* min_size */
 };
 
+/* Not all blocks are recorded: releases too have to be looked at. */
+#define PROCESS_IS_PARTIAL PROCESS_SKIPS_SMALL
+
 struct process {
     /* Read by the hot path; constant between the start (or a child's first event) and the end. */
     _Atomic uint32_t *epoch; /* of our slot; before there is one, a word that no context matches */
-    _Atomic uint32_t mode;   /* enum process_mode */
-    _Atomic bool is_alone;   /* one thread has a ring, and until another has it looks at no page */
+    /* The same; when the process is partial, such a word: no event is the usual one then. */
+    _Atomic uint32_t *usual_epoch;
+    _Atomic uint32_t mode; /* enum process_mode */
+    _Atomic bool is_alone; /* one thread has a ring, and until another has it looks at no page */
     /* Constant once started. */
     struct pool_header *header;
     struct pool_process *table;
@@ -43,10 +48,11 @@ struct process {
     _Atomic uint32_t ring_count; /* how many rings we have mapped; may fall once */
     size_t mapped_bytes;         /* of the pool, from header on */
     struct pool_process *slot;
-    _Atomic uint32_t parent_number; /* for the child that is forked next: our own number */
-    _Atomic bool is_off;            /* for good: nobody drains, or the session is over */
-    uint8_t flags;                  /* enum pool_process_flag, for our slots */
-    uint64_t walks_failed_before;   /* of the process that forked us */
+    _Atomic uint32_t parent_number;      /* for the child that is forked next: our own number */
+    _Atomic bool is_off;                 /* for good: nobody drains, or the session is over */
+    uint8_t flags;                       /* enum pool_process_flag, for our slots */
+    size_t (*usable_bytes)(void *block); /* of the allocator: at least as asked for; may be NULL */
+    uint64_t walks_failed_before;        /* of the process that forked us */
     uint64_t names_lost_before;
     uintptr_t loader_start; /* the dynamic loader, likewise */
     uintptr_t loader_end;

@@ -206,15 +206,19 @@ uintptr_t track_allocated_stack(enum domain domain, uintptr_t address, size_t si
 
     if ((mode & PROCESS_SKIPS_SMALL) != 0 && size_bytes < process.header->min_size)
         return address;
+    if ((mode & PROCESS_WALKS_PYTHON) == 0) {
+        if (!track_try(context, process.epoch, event.w0, event.w1, address, size_bytes, true))
+            record_allocation(&event, size_bytes, false);
+        return address;
+    }
     if (unlikely(context->epoch != atomic_load_explicit(process.epoch, memory_order_relaxed)) ||
-        unlikely(context->sync_bytes < size_bytes) ||
-        unlikely((mode & PROCESS_WALKS_PYTHON) == 0) || unlikely(!chain_take(context, frame))) {
+        unlikely(context->sync_bytes < size_bytes) || unlikely(!chain_take(context, frame))) {
         record_allocation(&event, size_bytes, false);
         return address;
     }
     is_updated = chain_update(context, &event.count_deltas);
     if (likely(is_updated) && likely(event.count_deltas == 0) &&
-        likely(track_try(context, event.w0, event.w1, address, size_bytes, true)))
+        likely(track_try(context, process.epoch, event.w0, event.w1, address, size_bytes, true)))
         chain_release(context);
     else
         finish_with_stack(context, &event, size_bytes, is_updated);
@@ -228,8 +232,21 @@ uintptr_t track_allocated_again(enum domain domain, uintptr_t address, size_t si
     return track_allocated_stack(domain, address, size_bytes, allocator, caller);
 }
 
-void track_released_slow(enum domain domain, uintptr_t address, enum allocator allocator,
-                         const void *caller)
+/*
+ * Whether a block may be of those that are recorded. Its size as asked for is not known here: one
+ * that was rounded up past min_size passes, and its release is one of a block that the reader does
+ * not know.
+ */
+static bool may_be_recorded(enum domain domain, uintptr_t address)
+{
+    if ((track_mode() & PROCESS_SKIPS_SMALL) == 0 || domain != DOMAIN_HEAP ||
+        process.usable_bytes == NULL)
+        return true;
+    return process.usable_bytes((void *)address) >= process.header->min_size;
+}
+
+uintptr_t track_released_slow(enum domain domain, uintptr_t address, enum allocator allocator,
+                              const void *caller)
 {
     struct event event = {
         .w0 = track_w0(OP_FREE, domain, address),
@@ -238,8 +255,13 @@ void track_released_slow(enum domain domain, uintptr_t address, enum allocator a
         .caller = caller,
     };
 
+    if (!may_be_recorded(domain, address))
+        return 0;
+    if (track_try(context_own, process.epoch, event.w0, event.w1, address, 0, false))
+        return address;
     event.frame = (uintptr_t)__builtin_frame_address(0);
     record_plain(&event, false);
+    return address;
 }
 
 /* As track_w1(), for sizes that nobody has checked yet. */

@@ -69,8 +69,9 @@ uintptr_t track_allocated_stack(enum domain domain, uintptr_t address, size_t si
 uintptr_t track_allocated_again(enum domain domain, uintptr_t address, size_t size_bytes,
                                 enum allocator allocator, const void *caller)
     __attribute__((noinline));
-void track_released_slow(enum domain domain, uintptr_t address, enum allocator allocator,
-                         const void *caller) __attribute__((cold, noinline));
+/* Returns the address; 0 when the block is not of those that are recorded. */
+uintptr_t track_released_slow(enum domain domain, uintptr_t address, enum allocator allocator,
+                              const void *caller) __attribute__((noinline));
 
 /*
  * Take a block's bytes from those that may be allocated before the next SYNC.
@@ -94,14 +95,15 @@ static inline __attribute__((always_inline)) bool track_take_bytes(struct contex
 
 /*
  * Record a lone event if nothing stands in the way; one attempt.
+ * epoch: process.usual_epoch, or process.epoch where it is known that the event is to be recorded.
  * w1: as track_w1() makes it of an address that is a multiple of 8: any other goes the slow way.
  * size_bytes: of a block that is allocated. is_allocation: constant.
  * Returns false when nothing has been recorded.
  * Context: hot path.
  */
-static inline __attribute__((always_inline)) bool track_try(struct context *context, uint64_t w0,
-                                                            uint64_t w1, uintptr_t address,
-                                                            size_t size_bytes, bool is_allocation)
+static inline __attribute__((always_inline)) bool
+track_try(struct context *context, const _Atomic uint32_t *epoch, uint64_t w0, uint64_t w1,
+          uintptr_t address, size_t size_bytes, bool is_allocation)
 {
     struct ring_entry *ring;
     struct slot *slots;
@@ -110,7 +112,7 @@ static inline __attribute__((always_inline)) bool track_try(struct context *cont
     if (unlikely(address % 8 != 0))
         return false;
     /* Relaxed: the epoch says that there is something to look at, the slow path looks. */
-    if (unlikely(context->epoch != atomic_load_explicit(process.epoch, memory_order_relaxed)))
+    if (unlikely(context->epoch != atomic_load_explicit(epoch, memory_order_relaxed)))
         return false;
     ring = context->ring;
     atomic_signal_fence(memory_order_seq_cst);
@@ -144,7 +146,7 @@ static inline __attribute__((always_inline)) bool
 track_try_block(struct context *context, enum domain domain, uintptr_t address, size_t size_bytes,
                 enum allocator allocator)
 {
-    return track_try(context, track_w0(OP_ALLOC, domain, address),
+    return track_try(context, process.usual_epoch, track_w0(OP_ALLOC, domain, address),
                      track_w1(size_bytes, allocator, 0), address, size_bytes, true);
 }
 
@@ -201,20 +203,22 @@ track_allocated(enum domain domain, uintptr_t address, size_t size_bytes, enum a
 static inline __attribute__((always_inline)) bool
 track_try_release(enum domain domain, uintptr_t address, enum allocator allocator)
 {
-    return track_try(context_own, track_w0(OP_FREE, domain, address), track_w1(0, allocator, 0),
-                     address, 0, false);
+    return track_try(context_own, process.usual_epoch, track_w0(OP_FREE, domain, address),
+                     track_w1(0, allocator, 0), address, 0, false);
 }
 
 /*
  * A block is about to be released.
  * address: not 0.
+ * Returns the address; 0 when the block is not of those that are recorded: there is nothing to undo.
  * Context: hot path.
  */
-static inline __attribute__((always_inline)) void
+static inline __attribute__((always_inline)) uintptr_t
 track_released(enum domain domain, uintptr_t address, enum allocator allocator)
 {
-    if (unlikely(!track_try_release(domain, address, allocator)))
-        track_released_slow(domain, address, allocator, __builtin_return_address(0));
+    if (likely(track_try_release(domain, address, allocator)))
+        return address;
+    return track_released_slow(domain, address, allocator, __builtin_return_address(0));
 }
 
 /*

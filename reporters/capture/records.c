@@ -132,6 +132,8 @@ static bool take_session_field(struct capture *capture, uint64_t number, struct 
         return take_u64(part, &session->boottime_ns);
     case SESSION_OPTIONS:
         return take_u64(part, &session->options);
+    case SESSION_MIN_SIZE:
+        return take_u64(part, &session->min_size);
     default:
         return true;
     }

@@ -123,6 +123,7 @@ static bool set_up(struct collect *collect, struct error *err)
     struct session *session = &collect->session;
     struct pool_settings settings = {
         .options = collect->options->pool_options,
+        .min_size = collect->options->min_size,
         .uuid = collect->options->uuid,
         .token = collect->options->token,
         .capture_path = collect->options->output,

@@ -24,6 +24,7 @@ struct collect_options {
     const char *output; /* the capture, as an absolute path */
     bool may_overwrite;
     uint64_t pool_options; /* enum pool_option */
+    uint64_t min_size;     /* smaller blocks are not recorded */
     uint8_t uuid[16], token[16];
     int starter_fd;          /* the socketpair's end; -1: none */
     uint32_t argument_count; /* what the user asked to run: for the SESSION record */

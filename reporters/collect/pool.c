@@ -102,6 +102,7 @@ static void fill_header(struct pool *pool, const struct pool_settings *settings)
     header->ring_count = pool->ring_count;
     header->ring_slot_count = RING_SLOT_COUNT;
     header->options = settings->options;
+    header->min_size = settings->min_size;
     header->tick_period_us = TICK_PERIOD_US;
     header->collector_pid = (uint32_t)getpid();
     memcpy(header->capture_path, settings->capture_path,

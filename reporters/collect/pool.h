@@ -26,6 +26,7 @@ struct pool {
 
 struct pool_settings {
     uint64_t options; /* enum pool_option */
+    uint64_t min_size;
     const uint8_t *uuid, *token;
     const char *capture_path;
     uint32_t ring_count; /* at most; fewer when a limit of the system forbids more */

@@ -50,6 +50,8 @@ void summary_write_session(struct records *records, const struct collect_options
     records_field_number(records, SESSION_MONOTONIC_NS, clocks->monotonic_ns);
     records_field_number(records, SESSION_BOOTTIME_NS, clocks->boottime_ns);
     records_field_number(records, SESSION_OPTIONS, options->pool_options);
+    if (options->min_size > 0)
+        records_field_number(records, SESSION_MIN_SIZE, options->min_size);
     for (uint32_t i = 0; i < options->argument_count; i++)
         put_text(records, SESSION_ARGUMENT, options->arguments[i]);
     if (options->directory != NULL)

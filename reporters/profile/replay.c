@@ -142,7 +142,8 @@ static void undo_release(struct replay *replay, const struct event *event)
         undo->is_used = false;
         break;
     }
-    if (stream->is_selected)
+    /* Of a block left out, whose release was recorded because it is not as small as was asked for. */
+    if (stream->is_selected && !(replay->is_partial && !is_range))
         replay->ledger->totals.order_violations += wrong;
 }
 
@@ -381,6 +382,7 @@ struct replay *replay_open(const struct capture *capture, const struct profile_o
     replay->options = options;
     replay->ledger = ledger;
     replay->tick = UINT64_MAX;
+    replay->is_partial = capture->session.min_size > 0;
     replay->streams = memory_allocate(capture->thread_count, sizeof(*replay->streams));
     replay->processes = memory_allocate(capture->process_count, sizeof(*replay->processes));
     for (uint32_t i = 0; i < capture->thread_count; i++)

@@ -132,10 +132,13 @@ static inline void replay_free(struct replay *replay, struct replay_process *pro
     legacy_touch(&process->legacy, key);
     live = live_blocks_find(&process->blocks, key);
     if (live == NULL && !inherited_has(&process->inherited, key)) {
-        replay->ledger->totals.unknown_frees += replay->streams[event->stream].is_selected;
+        replay->ledger->totals.unknown_frees +=
+            replay->streams[event->stream].is_selected && !replay->is_partial;
         return;
     }
-    if (is_realloc(event->allocator))
+    if (is_realloc(event->allocator) && replay->is_partial)
+        replay_release_block(replay, event->stream, key);
+    else if (is_realloc(event->allocator))
         replay_wait(replay, event->stream, (struct pending){.is_set = true, .key = key});
     else if (live != NULL)
         take_block(replay, process, live, event->stream, NULL);

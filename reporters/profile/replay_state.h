@@ -79,6 +79,8 @@ struct replay {
     uint32_t *ends; /* processes that ended, by time */
     uint32_t end_count, next_end;
     uint64_t tick; /* of the last event; UINT64_MAX: before the first */
+    /* Blocks were left out by their size: what follows a release need not be its result. */
+    bool is_partial;
 };
 
 /* What may still be done about a release: a place for it in its thread's history. */

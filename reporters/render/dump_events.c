@@ -93,12 +93,17 @@ static bool is_undo_of(const struct event *undo, const struct event *release)
            undo->domain == release->domain;
 }
 
-/* Whether an event is the second half of what a release began. */
+/*
+ * Whether an event is the second half of what a release began. Where blocks were left out, one that
+ * follows may be of another realloc.
+ */
 static bool is_second_half(const struct dump_events *events, const struct event *event,
                            const struct event *release)
 {
     uint8_t op = release->op == EVENT_FREE ? EVENT_ALLOC : EVENT_MAP;
 
+    if (op == EVENT_ALLOC && events->capture->session.min_size > 0)
+        return false;
     return event->op == op && event->domain == release->domain &&
            events->capture->stacks[event->stack].allocator == release->allocator;
 }

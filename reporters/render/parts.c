@@ -123,6 +123,14 @@ static void write_shown_line(const struct render_input *input, FILE *out)
             numbers_format_count(cost.allocations).text, numbers_plural(cost.allocations));
 }
 
+/* What the capture does not have because nobody wanted it. */
+static void write_left_out_line(const struct capture *capture, FILE *out)
+{
+    if (capture->session.min_size > 0)
+        fprintf(out, "left out: blocks smaller than %s\n",
+                units_format_size(capture->session.min_size, 0).text);
+}
+
 void parts_write_header(const struct render_input *input, FILE *out)
 {
     struct memory_pool pool = {.newest = NULL};
@@ -135,6 +143,7 @@ void parts_write_header(const struct render_input *input, FILE *out)
         write_totals_line(input->profile, out);
         write_shown_line(input, out);
     }
+    write_left_out_line(input->capture, out);
     if (health.count == 0)
         fputs("warnings: none\n", out);
     for (size_t i = 0; i < health.count; i++)

@@ -66,6 +66,7 @@ static void write_capture(struct json_writer *json, const struct render_input *i
     json_write_text(json, "state", label_state(capture->state));
     json_write_text(json, "mode", is_sampled ? "sampled" : "full");
     json_write_null(json, "sample_bytes"); /* not in the capture */
+    json_write_number_or_null(json, "min_size", session->min_size);
     json_write_bool(json, "native", (session->options & POOL_OPTION_NATIVE) != 0);
     json_write_bool(json, "python_allocators",
                     (session->options & POOL_OPTION_PYTHON_ALLOCATORS) != 0);

@@ -57,6 +57,7 @@ class Model:
     def __init__(self, capture, *, instants=None, peak_instant=None, process=0, tid=0, threshold=1):
         self.capture, self.instants, self.peak_instant = capture, instants, peak_instant
         self.threshold = threshold
+        self.is_partial = capture.session.get("min_size", 0) > 0
         self.selected = {s for s, t in capture.threads.items()
                          if process in (0, t.get("process", 0)) and tid in (0, t.get("tid", 0))}
         self.listed = sorted(capture.ticks)
@@ -235,7 +236,9 @@ class Model:
         key = event.domain, event.address
         self.settle_others(process, lambda wait: wait[0] == "block" and wait[1] == key)
         if key not in process.blocks and key not in process.inherited:
-            self.totals["unknown_frees"] += event.stream in self.selected
+            self.totals["unknown_frees"] += event.stream in self.selected and not self.is_partial
+        elif event.allocator in REALLOCS and self.is_partial:
+            self.release_block(process, event.stream, key)
         elif event.allocator in REALLOCS:
             self.wait(process, event.stream, ("block", key))
         elif key in process.blocks:
@@ -358,9 +361,12 @@ class Model:
             if entry[:2] == (kind, key):
                 self.history[event.stream][self.history[event.stream].index(entry)] = ("", 0, None)
                 restore = self.restore_range if kind == "range" else self.restore_block
-                self.violation(event.stream, restore(process, entry))
-                return
-        self.violation(event.stream)
+                wrong = restore(process, entry)
+                break
+        else:
+            wrong = 1
+        if kind == "range" or not self.is_partial:
+            self.violation(event.stream, wrong)
 
     def restore_block(self, process, entry):
         _, key, counted = entry

@@ -248,13 +248,34 @@ def cut():
     return trace.writer.cut()
 
 
-def storm(seed=1, steps=2000, threads=4, forks=2, bound_steps=0, places=300):
+def partial():
+    """Blocks below 100 bytes were left out; of some the releases are there."""
+    trace = Trace()
+    trace.session("app.py", min_size=100)
+    stack = script_stack(trace)
+    process = trace.process(41, arguments=["python3", "app.py"], python_version="3.12.1")
+    one = process.thread(41, "one", main=1)
+    kept = [one.alloc(HEAP + i * 512, 100 + i, stack("<module> main")) for i in range(20)]
+    trace.wait(3)
+    one.free(HEAP + MIB)                                   # of a small one
+    one.free(kept[0], REALLOC)                             # to a small one
+    one.alloc(HEAP + 2 * MIB, 300, stack("<module> main", REALLOC))  # of a small one
+    one.free(HEAP + MIB + 64, REALLOC)
+    one.undo(HEAP + MIB + 64, 0, REALLOC)
+    one.free(kept[1], REALLOC)
+    one.undo(kept[1], 0, REALLOC)
+    one.free(kept[2])
+    process.end()
+    return trace.finish()
+
+
+def storm(seed=1, steps=2000, threads=4, forks=2, bound_steps=0, places=300, **session):
     """Random threads, blocks, ranges, forks: whatever may happen, happens. Also for fuzzing.
     bound_steps: so often all is written with its bounds, as a collector does; 0: at the end.
-    places: addresses that blocks may have."""
+    places: addresses that blocks may have. session: what else the session says."""
     chance = random.Random(seed)
     trace = Trace(fmt.CaptureWriter(coder=1 + seed % 2), chance.choice([2, 16, 200]))
-    trace.session("storm", str(seed))
+    trace.session("storm", str(seed), **session)
     stacks = [trace.stack(trace.node((trace.code("s.py", f"f{i}", 1), 2 * i)), a, c)
               for i in range(6) for a, c in [(MALLOC, 0), (REALLOC, 0), (MMAP, 0), (MMAP, 1),
                                              (MMAP, 2), (MREMAP, 0)]]
@@ -336,7 +357,8 @@ def storm_step(chance, thread, of, live, places):
         chance.choice([lambda: thread.fail(size, of[MALLOC][0]), lambda: thread.lost(2)])()
 
 
-CAPTURES = {make.__name__: make for make in (empty, script, planes, ranges, family, strange, vector, cut)}
+CAPTURES = {make.__name__: make for make in (empty, script, planes, ranges, family, strange, vector, cut,
+                                             partial)}
 
 
 def main():

@@ -96,6 +96,13 @@ def test_random_programs_are_understood_alike(tmp_path, seed):
 
 
 @pytest.mark.parametrize("seed", range(8))
+def test_what_was_left_out_is_no_mistake(tmp_path, seed):
+    model = compare(tmp_path, captures.storm(seed, steps=900, threads=1 + seed % 5, forks=seed % 3,
+                                             min_size=16))
+    assert model["totals"]["unknown_frees"] == 0
+
+
+@pytest.mark.parametrize("seed", range(8))
 def test_what_forked_children_inherit_is_understood_alike(tmp_path, seed):
     model = compare(tmp_path, captures.storm(seed, steps=9000, threads=2, forks=5 + 3 * seed,
                                              places=20_000))

@@ -21,7 +21,7 @@ ONE_OBJECT = ["summary", "table", "tree", "stats", "info"]
 NOT_YET = {
     "CAPTURE.sample_bytes", "PYTHON.allocator", "FRAME.module", "NODE.module", "VIEW.filters",
     "state running", "mode aggregate", "mode sampled", "what at", "what range", "kind native",
-    "kind inlined", "type other", "op undo", "op exec_failed",
+    "kind inlined", "type other", "op exec_failed",
 }
 
 

@@ -298,6 +298,36 @@ TEST(min_size_is_for_allocations_alone)
     CHECK_EQUAL(pool.directory[0].cursor, cursor + 1);
 }
 
+static size_t usable;
+
+static size_t say_usable(void *block)
+{
+    CHECK_EQUAL((uintptr_t)block, PAGE);
+    return usable;
+}
+
+TEST(a_release_of_what_must_be_too_small_is_not_recorded)
+{
+    uint64_t cursor;
+
+    test_pool_make(&pool, 1, POOL_OPTION_PYTHON);
+    pool.header->min_size = 100;
+    CHECK(process_open(pool.header, pool.header->pool_bytes, 1, 0));
+    process.usable_bytes = say_usable;
+    allocate(100);
+    cursor = pool.directory[0].cursor;
+    usable = 99;
+    CHECK_EQUAL(track_released(DOMAIN_HEAP, PAGE, ALLOCATOR_FREE), 0);
+    CHECK_EQUAL(pool.directory[0].cursor, cursor);
+    usable = 100;
+    CHECK_EQUAL(track_released(DOMAIN_HEAP, PAGE, ALLOCATOR_FREE), PAGE);
+    CHECK_EQUAL(pool.directory[0].cursor, cursor + 1);
+    /* The allocator knows nothing of blocks that Python cuts itself. */
+    usable = 0;
+    CHECK_EQUAL(track_released(DOMAIN_PYTHON_OBJECT, PAGE, ALLOCATOR_FREE), PAGE);
+    CHECK_EQUAL(pool.directory[0].cursor, cursor + 2);
+}
+
 /* Put the chunks of the first blob together. Returns its bytes. */
 static size_t read_blob(uint8_t *bytes)
 {

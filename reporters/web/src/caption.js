@@ -69,8 +69,10 @@ export function makeCaption(model, query, costs, bytes, allocations) {
     }
     const noun =
         query.mode === 'allocated' || query.mode === 'temporary' ? 'allocations' : 'blocks';
+    const { minSize } = model.meta;
+    const leftOut = minSize ? `; blocks smaller than ${formatBytes(minSize)} are left out` : '';
     return {
         size: formatBytes(bytes),
-        rest: `in ${formatCount(allocations)} ${noun}, ${whatIsShown(model, query, costs)}`,
+        rest: `in ${formatCount(allocations)} ${noun}, ${whatIsShown(model, query, costs)}${leftOut}`,
     };
 }

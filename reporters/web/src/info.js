@@ -67,6 +67,7 @@ function programFacts(meta) {
         ],
         ['Recorded', formatTime(meta.endNs)],
         ['Capture', `${meta.state}, ${formatBytes(meta.overhead.captureBytes)}`],
+        ['Left out', meta.minSize ? `blocks smaller than ${formatBytes(meta.minSize)}` : ''],
         ['memtrack', meta.version || meta.reporter],
     ]);
 }

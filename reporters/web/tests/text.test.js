@@ -210,4 +210,6 @@ test('the caption says what is counted', () => {
         /from 0 s to 2\.00 s; what was released within 1\.00 s is not/,
     );
     assert.match(say('temporary', 0, 3, true), /^in 3 allocations, .*one other/);
+    model.meta.minSize = 1024;
+    assert.match(say('leaks', 0, 3, true), /; blocks smaller than 1(\.00)? KiB are left out$/);
 });
