@@ -13,7 +13,7 @@ struct block {
     uint32_t row;     /* ROW_NONE, or which stack in which thread has allocated it */
     uint32_t tick;    /* of its birth: index in capture.ticks + 1; 0: before the first */
     uint32_t ordinal; /* how many blocks its thread had allocated with it, modulo 2^32 */
-    uint32_t bucket;  /* first sample that shows it; used when there are intervals */
+    uint32_t shown;   /* first run of the timeline that shows it (timeline.h) */
 };
 
 #endif

@@ -8,6 +8,10 @@
 
 #include <stdlib.h>
 
+enum {
+    FEW_WAITING = 1 << 12,
+};
+
 static bool is_same(const void *items, uint32_t item, const void *key)
 {
     const struct profile_interval *a = (const struct profile_interval *)items + item, *b = key;
@@ -15,8 +19,8 @@ static bool is_same(const void *items, uint32_t item, const void *key)
     return a->row == b->row && a->from_bucket == b->from_bucket && a->to_bucket == b->to_bucket;
 }
 
-void intervals_add(struct intervals *intervals, uint32_t row, uint32_t from_bucket,
-                   uint32_t to_bucket, uint64_t bytes)
+static void add(struct intervals *intervals, uint32_t row, uint32_t from_bucket, uint32_t to_bucket,
+                uint64_t bytes)
 {
     struct profile_interval key = {.row = row, .from_bucket = from_bucket, .to_bucket = to_bucket};
     uint64_t hash = hash_index_mix(row, (uint64_t)from_bucket << 32 | to_bucket);
@@ -34,6 +38,49 @@ void intervals_add(struct intervals *intervals, uint32_t row, uint32_t from_buck
     }
     intervals->items[item].bytes += bytes;
     intervals->items[item].allocations++;
+}
+
+/* Add those that a run which has begun tells; the others wait on. */
+static void settle_until(struct intervals *intervals, const struct timeline *timeline, uint32_t run)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < intervals->waiting_count; i++) {
+        const struct interval_waiting *waiting = &intervals->waiting[i];
+
+        if (waiting->to_run > run)
+            intervals->waiting[kept++] = *waiting;
+        else
+            add(intervals, waiting->row, timeline_sample_of(timeline, waiting->from_run),
+                timeline_sample_of(timeline, waiting->to_run), waiting->bytes);
+    }
+    intervals->waiting_count = kept;
+}
+
+void intervals_wait(struct intervals *intervals, const struct timeline *timeline,
+                    const struct interval_waiting *waiting)
+{
+    if (intervals->waiting_count >= intervals->most_waiting) {
+        settle_until(intervals, timeline, timeline->run);
+        intervals->most_waiting = 2 * intervals->waiting_count + FEW_WAITING;
+    }
+    intervals->waiting = memory_grow(intervals->waiting, &intervals->waiting_capacity,
+                                     intervals->waiting_count + 1, sizeof(*intervals->waiting));
+    intervals->waiting[intervals->waiting_count++] = *waiting;
+}
+
+void intervals_settle(struct intervals *intervals, const struct timeline *timeline)
+{
+    settle_until(intervals, timeline, UINT32_MAX);
+}
+
+void intervals_add_last(struct intervals *intervals, const struct timeline *timeline, uint32_t row,
+                        uint32_t from_run, uint64_t bytes)
+{
+    uint32_t from_bucket = timeline_sample_of(timeline, from_run);
+
+    if (from_bucket < timeline->bucket_count)
+        add(intervals, row, from_bucket, PROFILE_NEVER, bytes);
 }
 
 static int compare(const void *left, const void *right)
@@ -64,6 +111,7 @@ struct profile_interval *intervals_take(struct intervals *intervals, uint64_t *r
 
 void intervals_finish(struct intervals *intervals)
 {
+    free(intervals->waiting);
     free(intervals->items);
     hash_index_finish(&intervals->index);
     *intervals = (struct intervals){0};

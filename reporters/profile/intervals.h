@@ -1,38 +1,62 @@
 /*
  * Which samples show a block: from the first to the first that does not, summed over equal blocks.
  *
- * Needs a reading of the events in which the samples' instants are known already, so a second one.
+ * What the sample of the current bucket shows is known when the bucket is over, so what is released
+ * in it waits till then. What no sample can show any more does not wait: so only what is live when the
+ * bucket's heap is highest does, and some others for a while.
  */
 #ifndef PROFILE_INTERVALS_H
 #define PROFILE_INTERVALS_H
 
 #include "base/hash_index.h"
 #include "profile/profile.h"
+#include "profile/timeline.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+/* A block that was released in the current bucket. */
+struct interval_waiting {
+    uint64_t bytes;
+    uint32_t row;
+    uint32_t from_run,
+        to_run; /* of the timeline: the first that shows it, the first that does not */
+};
+
 struct intervals {
-    const uint64_t *instants; /* of the samples, rising; the owner's. NULL: none are wanted */
-    uint32_t sample_count;
-    uint32_t next; /* first sample that is not over */
+    bool is_wanted; /* else nothing is to be added */
+    struct interval_waiting *waiting;
+    size_t waiting_count, waiting_capacity;
+    size_t most_waiting; /* before it is seen who need not wait any more */
     struct profile_interval *items;
     size_t item_count, item_capacity;
     struct hash_index index;
 };
 
-/* Return the first sample that shows what has been there since so many changes. Context: tool. */
-static inline uint32_t intervals_next(struct intervals *intervals, uint64_t changes)
+/* Add one that waits; from_run is less than to_run. Context: tool. */
+void intervals_wait(struct intervals *intervals, const struct timeline *timeline,
+                    const struct interval_waiting *waiting);
+
+/*
+ * Add a block of a row that is released now. from_run, to_run: as timeline_add() and
+ * timeline_remove() have returned them. Context: tool.
+ */
+static inline void intervals_add(struct intervals *intervals, const struct timeline *timeline,
+                                 uint32_t row, uint32_t from_run, uint32_t to_run, uint64_t bytes)
 {
-    while (intervals->next < intervals->sample_count &&
-           intervals->instants[intervals->next] < changes)
-        intervals->next++;
-    return intervals->next;
+    struct interval_waiting waiting = {bytes, row, from_run, to_run};
+
+    if (from_run < to_run)
+        intervals_wait(intervals, timeline, &waiting);
 }
 
-/* Add a block of a row; nothing when no sample shows it. Context: tool. */
-void intervals_add(struct intervals *intervals, uint32_t row, uint32_t from_bucket,
-                   uint32_t to_bucket, uint64_t bytes);
+/* The current bucket is over: nobody waits any more. Context: tool. */
+void intervals_settle(struct intervals *intervals, const struct timeline *timeline);
+
+/* Add a block that is there still when the last bucket is over. Context: tool. */
+void intervals_add_last(struct intervals *intervals, const struct timeline *timeline, uint32_t row,
+                        uint32_t from_run, uint64_t bytes);
 
 /*
  * Put them in order and hand them out. ret_count: how many.

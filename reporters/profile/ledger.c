@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 void ledger_init(struct ledger *ledger, const struct capture *capture, uint64_t end_ns,
-                 const uint64_t *instants)
+                 bool has_intervals)
 {
     static const struct capture_tick no_tick = {0};
 
@@ -21,8 +21,7 @@ void ledger_init(struct ledger *ledger, const struct capture *capture, uint64_t 
     ledger->ticks = capture->tick_count > 0 ? capture->ticks : &no_tick;
     row_table_init(&ledger->rows, capture->stack_count);
     timeline_init(&ledger->timeline, end_ns);
-    ledger->intervals.instants = instants;
-    ledger->intervals.sample_count = ledger->timeline.bucket_count;
+    ledger->intervals.is_wanted = has_intervals;
     ledger->threads = memory_allocate(capture->thread_count, sizeof(*ledger->threads));
     ledger->thread_holdings =
         memory_allocate(capture->thread_count, sizeof(*ledger->thread_holdings));
@@ -48,6 +47,8 @@ void ledger_advance(struct ledger *ledger, uint64_t time_ns, uint32_t tick)
     if (time_ns > ledger->now_ns)
         ledger->now_ns = time_ns;
     ledger->tick = tick;
+    if (timeline_is_over(&ledger->timeline, ledger->now_ns))
+        intervals_settle(&ledger->intervals, &ledger->timeline);
     timeline_advance(&ledger->timeline, ledger->now_ns, &ledger->heap);
 }
 
@@ -82,9 +83,9 @@ void ledger_count_leak(struct ledger *ledger, const struct block *block)
 
 void ledger_outlive(struct ledger *ledger, const struct block *block)
 {
-    if (block->row != ROW_NONE && ledger->intervals.instants != NULL &&
-        block->bucket < ledger->intervals.sample_count)
-        intervals_add(&ledger->intervals, block->row, block->bucket, PROFILE_NEVER, block->bytes);
+    if (block->row != ROW_NONE && ledger->intervals.is_wanted)
+        intervals_add_last(&ledger->intervals, &ledger->timeline, block->row, block->shown,
+                           block->bytes);
 }
 
 /* What rows and threads have counted, for those who own them. */
@@ -115,6 +116,7 @@ static void sum_owners(struct ledger *ledger)
 
 void ledger_close(struct ledger *ledger)
 {
+    intervals_settle(&ledger->intervals, &ledger->timeline);
     timeline_advance(&ledger->timeline, ledger->timeline.end_ns, &ledger->heap);
     ledger_end_growth(ledger);
     for (uint32_t i = 0; i < ledger->rows.count; i++)

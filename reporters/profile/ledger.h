@@ -46,13 +46,9 @@ struct ledger {
     uint64_t lifetimes[PROFILE_LIFETIMES];
 };
 
-/*
- * Begin.
- * instants: of the samples, as an earlier reading of the same events made them, the caller's; NULL:
- * no intervals are wanted. Context: tool.
- */
+/* Begin. end_ns: as for timeline_init(). Context: tool. */
 void ledger_init(struct ledger *ledger, const struct capture *capture, uint64_t end_ns,
-                 const uint64_t *instants);
+                 bool has_intervals);
 
 /* Give it back; all zero bytes is allowed. Context: tool. */
 void ledger_finish(struct ledger *ledger);
@@ -80,7 +76,7 @@ void ledger_count_leak(struct ledger *ledger, const struct block *block);
 /* It is there still after all events: every sample from its first one on shows it. Context: tool. */
 void ledger_outlive(struct ledger *ledger, const struct block *block);
 
-/* All events have been told. Rows' peaks are right from here on. Context: tool. */
+/* All events have been told, leaks too. Rows' peaks and intervals are right from here on. Context: tool. */
 void ledger_close(struct ledger *ledger);
 
 /*
@@ -123,7 +119,7 @@ static inline void ledger_touch(const struct ledger *ledger, struct row *row)
 }
 
 /*
- * A block is there now; block->bytes and block->row say what and whose, its bucket is filled in. A
+ * A block is there now; block->bytes and block->row say what and whose, shown is filled in. A
  * row of ROW_NONE changes nothing, here and below. Context: tool.
  */
 static inline void ledger_hold(struct ledger *ledger, struct block *block)
@@ -142,11 +138,8 @@ static inline void ledger_hold(struct ledger *ledger, struct block *block)
     ledger_change_owners(ledger, row, bytes, 0);
     ledger->heap.bytes += bytes;
     ledger->heap.blocks++;
-    ledger->heap.changes++;
     ledger->grown_ns = ledger->now_ns;
-    timeline_raise(&ledger->timeline, ledger->now_ns, &ledger->heap);
-    if (ledger->intervals.instants != NULL)
-        block->bucket = intervals_next(&ledger->intervals, ledger->heap.changes);
+    block->shown = timeline_add(&ledger->timeline, ledger->now_ns, &ledger->heap);
 }
 
 /* A block is not there any more. Context: tool. */
@@ -154,6 +147,7 @@ static inline void ledger_drop(struct ledger *ledger, const struct block *block)
 {
     uint64_t bytes = block->bytes;
     struct row *row;
+    uint32_t run;
 
     if (block->row == ROW_NONE)
         return;
@@ -165,10 +159,9 @@ static inline void ledger_drop(struct ledger *ledger, const struct block *block)
     ledger_change_owners(ledger, row, 0, bytes);
     ledger->heap.bytes -= bytes;
     ledger->heap.blocks--;
-    ledger->heap.changes++;
-    if (ledger->intervals.instants != NULL)
-        intervals_add(&ledger->intervals, block->row, block->bucket,
-                      intervals_next(&ledger->intervals, ledger->heap.changes), bytes);
+    run = timeline_remove(&ledger->timeline);
+    if (ledger->intervals.is_wanted)
+        intervals_add(&ledger->intervals, &ledger->timeline, block->row, block->shown, run, bytes);
 }
 
 /* It is there because the program allocated it just now. Context: tool. */

@@ -1,10 +1,4 @@
-/*
- * Building the model: the events read once for all sums, and once more when intervals are wanted.
- *
- * Runs in the tools. A block belongs to the samples between its birth and its release, and which
- * instant of a bucket its sample shows is known only when the bucket is over: hence the second
- * reading, which gets the instants that the first one has found. Both count alike.
- */
+/* Building the model: the events are read once, for all sums. Runs in the tools. */
 #include "profile/profile.h"
 
 #include "base/memory.h"
@@ -21,7 +15,7 @@ enum {
     PROGRESS_EVENTS = 1 << 20,
 };
 
-/* How far both readings are. */
+/* How far the reading is. */
 struct building {
     const struct capture *capture;
     const struct profile_options *options;
@@ -149,7 +143,6 @@ static uint64_t count_lost_unseen(const struct capture *capture,
     return lost;
 }
 
-/* Everything but the intervals. */
 static void take_ledger(struct profile *profile, struct ledger *ledger,
                         const struct profile_options *options)
 {
@@ -162,26 +155,11 @@ static void take_ledger(struct profile *profile, struct ledger *ledger,
     take_rows(profile, &ledger->rows);
     take_owners(profile, ledger);
     take_timeline(profile, &ledger->timeline);
+    if (options->has_intervals)
+        profile->intervals = intervals_take(&ledger->intervals, &profile->interval_count);
     memcpy(profile->size_allocations, ledger->size_allocations, sizeof(ledger->size_allocations));
     memcpy(profile->size_bytes, ledger->size_bytes, sizeof(ledger->size_bytes));
     memcpy(profile->lifetimes, ledger->lifetimes, sizeof(ledger->lifetimes));
-}
-
-/* Read the events again, now that the samples' instants are known. */
-static bool read_intervals(struct building *building, const uint64_t *instants,
-                           struct profile *profile)
-{
-    struct ledger *ledger = memory_allocate(1, sizeof(*ledger));
-    struct capture_damage damage = {0}; /* the same again */
-    bool is_done;
-
-    ledger_init(ledger, building->capture, profile->end_ns, instants);
-    is_done = read_events(building, ledger, &damage);
-    if (is_done)
-        profile->intervals = intervals_take(&ledger->intervals, &profile->interval_count);
-    ledger_finish(ledger);
-    free(ledger);
-    return is_done;
 }
 
 struct profile *profile_build(const struct capture *capture, const struct profile_options *options)
@@ -191,16 +169,11 @@ struct profile *profile_build(const struct capture *capture, const struct profil
     struct ledger *ledger = memory_allocate(1, sizeof(*ledger));
     bool is_done;
 
-    if (options->has_intervals)
-        building.total *= 2;
     profile->capture = capture;
-    ledger_init(ledger, capture, last_instant(capture), NULL);
+    ledger_init(ledger, capture, last_instant(capture), options->has_intervals);
     is_done = read_events(&building, ledger, &profile->damage);
-    if (is_done) {
+    if (is_done)
         take_ledger(profile, ledger, options);
-        if (options->has_intervals)
-            is_done = read_intervals(&building, ledger->timeline.instants, profile);
-    }
     ledger_finish(ledger);
     free(ledger);
     if (is_done)

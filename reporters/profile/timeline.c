@@ -22,13 +22,14 @@ void timeline_init(struct timeline *timeline, uint64_t end_ns)
         .end_ns = end_ns,
     };
     timeline->samples = memory_allocate(timeline->bucket_count, sizeof(*timeline->samples));
-    timeline->instants = memory_allocate(timeline->bucket_count, sizeof(*timeline->instants));
+    timeline->runs = memory_allocate(timeline->bucket_count, sizeof(*timeline->runs));
+    timeline_begin_run(timeline);
 }
 
 void timeline_finish(struct timeline *timeline)
 {
     free(timeline->samples);
-    free(timeline->instants);
+    free(timeline->runs);
     *timeline = (struct timeline){0};
 }
 
@@ -45,6 +46,21 @@ void timeline_advance(struct timeline *timeline, uint64_t time_ns, const struct 
             .heap_bytes = heap->bytes,
             .heap_blocks = heap->blocks,
         };
-        timeline->instants[timeline->current] = heap->changes;
+        timeline_begin_run(timeline);
     }
+}
+
+uint32_t timeline_sample_of(const struct timeline *timeline, uint32_t run)
+{
+    uint32_t low = 0, high = timeline->current + 1;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (timeline->runs[middle] < run)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
