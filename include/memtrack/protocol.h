@@ -227,7 +227,8 @@ enum slot_op {
                        15 bytes each: w1, then bits 0-55 of w0 */
     OP_LOST = 16,   /* w1 = events not recorded just before */
     OP_BIRTH = 17,  /* w1 = number given to a thread about to be created */
-    OP_MARK = 18,
+    OP_MARK = 18, /* arg bits 53-55 enum mark_kind; payload = id of the name, 0 where there is none;
+                     w1 = number of the phase. Stands at the beginning of a segment */
     OP_LIFE = 23, /* payload enum life; w1 = code */
 };
 
@@ -255,6 +256,14 @@ enum sync_why {
     SYNC_MAP = 6,
     SYNC_FORK = 7,
     SYNC_SECTION = 8, /* only in the capture: repeats what is in force at a section's start */
+    SYNC_MARK = 9,
+};
+
+/* OP_MARK */
+enum mark_kind {
+    MARK_INSTANT = 0,
+    MARK_PHASE_BEGIN = 3, /* w1 = its number, in the process from 1 */
+    MARK_PHASE_END = 4,   /* likewise; no name */
 };
 
 /* OP_LIFE */
@@ -316,6 +325,8 @@ enum allocator {
     ALLOCATOR_MPROTECT = 20,
     ALLOCATOR_PYMALLOC =
         32, /* + 4 * (domain - DOMAIN_PYTHON_RAW) + malloc 0 calloc 1 realloc 2 free 3 */
+    ALLOCATOR_POOL = 127,       /* a pool of the program's own, whose name is not known */
+    ALLOCATOR_POOL_FIRST = 128, /* to 255: pools with names: NAME_POOL says which */
     ALLOCATOR_COUNT = 256,
 };
 
@@ -370,7 +381,8 @@ enum code_flag {
 
 enum name_kind {
     NAME_THREAD = 1, /* id = tid */
-    NAME_MARK = 2,
+    NAME_MARK = 2,   /* id = of OP_MARK */
+    NAME_POOL = 3,   /* id = allocator of blocks in DOMAIN_POOL, ALLOCATOR_POOL_FIRST and up */
 };
 
 /*

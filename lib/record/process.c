@@ -13,6 +13,7 @@
 #include "base/syscalls.h"
 #include "python/walk.h"
 #include "record/context.h"
+#include "record/names.h"
 
 #include <linux/futex.h>
 #include <sys/mman.h>
@@ -301,7 +302,7 @@ static uint64_t memory_bytes(void)
         atomic_load_explicit(&process.image->contexts_touched, memory_order_relaxed);
 
     return sizeof(process) + sizeof(process_order) + IMAGE_BYTES +
-           contexts * sizeof(struct context) + python_memory_bytes();
+           contexts * sizeof(struct context) + python_memory_bytes() + names_memory_bytes();
 }
 
 static void tell(enum pool_counter counter, uint64_t total)
