@@ -75,6 +75,8 @@ const struct option_row option_rows[OPTION_COUNT] = {
                           "show what was released after at most N (1) further allocations of its "
                           "thread",
                           MODELS},
+    [OPTION_POOLS] = {'\0', "pools", NULL,
+                      "show the blocks of the program's own pools in place of the heap", MODELS},
     [OPTION_PROCESS] = {'\0', "process", "PID", "only the process PID (its last program)",
                         MODELS | IN(DUMP)},
     [OPTION_THREAD] = {'\0', "thread", "TID", "only the thread TID", MODELS | IN(DUMP)},

@@ -143,6 +143,7 @@ static bool set_looks(struct report *report, struct error *err)
     options->is_json = values->is_set[OPTION_JSON];
     options->is_inverted = values->is_set[OPTION_INVERTED];
     options->shows_runtime = values->is_set[OPTION_SHOW_RUNTIME];
+    options->shows_pools = values->is_set[OPTION_POOLS];
     options->is_verifying = values->is_set[OPTION_VERIFY];
     options->has_source = source == NULL || strcmp(source, "none") != 0;
     return true;
@@ -262,6 +263,7 @@ static void build_profile(struct report *report)
     struct progress progress;
     struct profile_options options = {
         .has_intervals = report->row->needs_intervals,
+        .shows_pools = report->options.shows_pools,
         .temporary_threshold = report->options.temporary_threshold,
         .process_number = report->options.process_number,
         .tid = report->options.tid,

@@ -8,7 +8,7 @@
 
 enum {
     FORMAT_MAJOR = 1,
-    FORMAT_MINOR = 0,
+    FORMAT_MINOR = 1,
 };
 
 #define SUPERBLOCK_MAGIC "\x89MTK\r\n\x1a\n"
@@ -57,6 +57,7 @@ enum record_kind {
     RECORD_RSS = 8,
     RECORD_BOUND = 9,
     RECORD_SUMMARY = 10,
+    RECORD_NAME = 11,
 };
 
 enum session_field {
@@ -141,6 +142,7 @@ enum note_kind {
     NOTE_LOST = 1,
     NOTE_LIFE = 2,
     NOTE_CLOCK = 3,
+    NOTE_MARK = 4,
 };
 
 enum {
@@ -149,6 +151,9 @@ enum {
     EVENT_OP_SHIFT = 60,
     EVENT_STACK_SHIFT = 32,     /* in w1 */
     EVENT_ALLOCATOR_SHIFT = 32, /* in w1 of UNMAP, UNDO; PROTECT: the class */
+    NOTE_LIFE_SHIFT = 16,       /* in w0 */
+    NOTE_MARK_KIND_SHIFT = 16,  /* in w0; 8 bits */
+    NOTE_MARK_NAME_SHIFT = 24,  /* in w0; 32 bits */
 };
 #define EVENT_ADDRESS_MASK ((UINT64_C(1) << 57) - 1)
 #define EVENT_DOMAIN_MASK  UINT64_C(7)

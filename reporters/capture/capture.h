@@ -100,6 +100,10 @@ struct capture_summary {
     const char *reason; /* "" : ended as it should */
 };
 
+enum {
+    CAPTURE_POOLS = 256, /* as there are allocators */
+};
+
 /* Where the first wrong byte is, and what to say about it. */
 struct capture_damage {
     bool is_damaged;
@@ -130,6 +134,9 @@ struct capture {
     uint32_t tick_count;
     struct capture_rss *rss; /* in file order */
     uint32_t rss_count;
+    const char **mark_names; /* of marks and phases */
+    uint32_t mark_name_count;
+    const char *pool_names[CAPTURE_POOLS]; /* by allocator; NULL where it is none of a pool's */
     struct capture_summary summary;
     uint64_t event_payload_bytes; /* EVENTS sections as they stand in the file */
     uint64_t event_record_count;  /* with SYNC and notes */
@@ -166,5 +173,11 @@ uint64_t capture_tick_time_ns(const struct capture *capture, uint32_t tick);
 
 /* Return the index of a process by its number, or UINT32_MAX. */
 uint32_t capture_process_index(const struct capture *capture, uint32_t number);
+
+/*
+ * Return the name of a mark or a phase: the capture's, "" when the number stands for none.
+ * Context: tool.
+ */
+const char *capture_mark_name(const struct capture *capture, uint64_t number);
 
 #endif

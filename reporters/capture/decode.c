@@ -13,7 +13,6 @@
 enum {
     AT_W1 = 8,
     DOMAIN_COUNT = DOMAIN_POOL + 1,
-    NOTE_LIFE_SHIFT = 16,
 };
 
 static unsigned op_of(uint64_t w0)
@@ -98,15 +97,41 @@ static bool decode_block(const struct decoder *decoder, uint64_t w0, uint64_t w1
     }
 }
 
-/* Fill in a note. Returns whether it is of a kind that is known; the others are passed over. */
-static bool decode_note(uint64_t w0, uint64_t w1, struct event *event)
+/* Fill in what the program says itself. Returns false when it is not right. */
+static bool decode_mark(const struct decoder *decoder, uint64_t w0, uint64_t w1,
+                        struct event *event)
+{
+    event->mark = (uint8_t)(w0 >> NOTE_MARK_KIND_SHIFT);
+    event->address = (uint32_t)(w0 >> NOTE_MARK_NAME_SHIFT);
+    event->stack = (uint32_t)(w1 >> EVENT_STACK_SHIFT);
+    event->bytes = (uint32_t)w1;
+    return event->stack < decoder->stack_count;
+}
+
+/*
+ * Fill in a note. ret_taken: 1 when it is of a kind that is known; the others are passed over.
+ * Returns false when it is not right.
+ */
+static bool decode_note(const struct decoder *decoder, uint64_t w0, uint64_t w1,
+                        struct event *event, uint32_t *ret_taken)
 {
     event->op = EVENT_NOTE;
     event->note = (uint16_t)w0;
     event->bytes = w1;
-    if (event->note == NOTE_LIFE)
+    *ret_taken = 1;
+    switch (event->note) {
+    case NOTE_LIFE:
         event->life = (uint16_t)(w0 >> NOTE_LIFE_SHIFT);
-    return event->note == NOTE_LOST || event->note == NOTE_LIFE || event->note == NOTE_CLOCK;
+        return true;
+    case NOTE_MARK:
+        return decode_mark(decoder, w0, w1, event);
+    case NOTE_LOST:
+    case NOTE_CLOCK:
+        return true;
+    default:
+        *ret_taken = 0;
+        return true;
+    }
 }
 
 /* Take records as long as they are ALLOC and FREE. Returns how many. */
@@ -154,9 +179,9 @@ static enum decode_stop take_any(struct decoder *decoder, const struct event *co
     w1 = le_load_u64(record + AT_W1);
     *ret_event = *common;
     *ret_taken = 1;
-    if (op_of(w0) == EVENT_NOTE && record == decoder->at)
-        *ret_taken = decode_note(w0, w1, ret_event);
-    else if (!decode_block(decoder, w0, w1, wide, ret_event))
+    if (op_of(w0) == EVENT_NOTE && record == decoder->at
+            ? !decode_note(decoder, w0, w1, ret_event, ret_taken)
+            : !decode_block(decoder, w0, w1, wide, ret_event))
         return DECODE_WRONG;
     decoder->at = record + EVENT_BYTES;
     return DECODE_FULL;

@@ -32,7 +32,7 @@ struct capture_section_entry {
 struct capture_memory {
     struct memory_pool pool;
     size_t process_capacity, thread_capacity, code_capacity, node_capacity, stack_capacity;
-    size_t tick_capacity, rss_capacity, section_capacity;
+    size_t tick_capacity, rss_capacity, section_capacity, mark_name_capacity;
     uint64_t record_count;
 };
 
@@ -46,13 +46,14 @@ typedef const char *record_fault;
  */
 record_fault capture_load_record(struct capture *capture, uint64_t kind, struct cursor *body);
 
-/* The kinds that are not made of fields: code, nodes, stacks, ticks, samples. Context: tool. */
+/* The kinds that are not made of fields: code, nodes, stacks, ticks, samples, names. Context: tool. */
 record_fault capture_load_code(struct capture *capture, struct cursor *body);
 record_fault capture_load_nodes(struct capture *capture, struct cursor *body);
 record_fault capture_load_stacks(struct capture *capture, struct cursor *body);
 record_fault capture_load_ticks(struct capture *capture, struct cursor *body);
 record_fault capture_load_rss(struct capture *capture, struct cursor *body);
 record_fault capture_load_bound(struct capture *capture, struct cursor *body);
+record_fault capture_load_name(struct capture *capture, struct cursor *body);
 
 /*
  * Copy a text into the capture. Returns NULL when it has a NUL in it. Context: tool.

@@ -17,12 +17,13 @@ struct event {
     uint8_t domain;    /* enum domain */
     uint8_t allocator; /* FREE, UNMAP, UNDO: the releasing entry; ALLOC, MAP, FAIL: 0, see stack */
     uint8_t map_class; /* PROTECT: the new class */
-    uint16_t note;     /* NOTE: enum note_kind */
-    uint16_t life;     /* NOTE_LIFE: enum life */
+    uint8_t mark;  /* NOTE_MARK: enum mark_kind; address: number of the name, bytes: of the phase */
+    uint16_t note; /* NOTE: enum note_kind */
+    uint16_t life; /* NOTE_LIFE: enum life */
     uint32_t process_index;
     uint32_t stream; /* index in capture.threads = stream - 1 */
     uint32_t tick;   /* of the process, never falling */
-    uint32_t stack;  /* ALLOC, MAP, FAIL: index in capture.stacks */
+    uint32_t stack;  /* ALLOC, MAP, FAIL, NOTE_MARK: index in capture.stacks */
     uint64_t segment;
     uint64_t address;
     uint64_t bytes; /* NOTE: w1 */

@@ -272,7 +272,11 @@ static void begin_tables(struct capture *capture)
     capture->nodes[0] = (struct capture_node){0};
     capture->stacks = memory_grow(NULL, &memory->stack_capacity, 1, sizeof(*capture->stacks));
     capture->stacks[0] = (struct capture_stack){0};
+    capture->mark_names =
+        memory_grow(NULL, &memory->mark_name_capacity, 1, sizeof(*capture->mark_names));
+    capture->mark_names[0] = "";
     capture->code_count = capture->node_count = capture->stack_count = 1;
+    capture->mark_name_count = 1;
 }
 
 /*
@@ -373,6 +377,7 @@ void capture_close(struct capture *capture)
     free(capture->codes);
     free(capture->nodes);
     free(capture->stacks);
+    free(capture->mark_names);
     free(capture->ticks);
     free(capture->rss);
     free(capture->sections);

@@ -391,6 +391,8 @@ record_fault capture_load_record(struct capture *capture, uint64_t kind, struct 
         return capture_load_rss(capture, body);
     case RECORD_BOUND:
         return capture_load_bound(capture, body);
+    case RECORD_NAME:
+        return capture_load_name(capture, body);
     default:
         return NULL;
     }

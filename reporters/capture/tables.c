@@ -1,5 +1,5 @@
 /*
- * The records that fill tables: code objects, nodes, stacks, ticks, samples, bounds.
+ * The records that fill tables: code objects, nodes, stacks, ticks, samples, bounds, names.
  *
  * Runs in the tools. What holds: an entry that stands in a table refers to entries before it or in
  * tables that are complete up to what it names, so whoever reads a table need not check again. A
@@ -172,4 +172,43 @@ record_fault capture_load_bound(struct capture *capture, struct cursor *body)
         return "bound of an unknown process";
     capture->processes[index].bound_segment = segment;
     return NULL;
+}
+
+static record_fault add_mark_name(struct capture *capture, uint64_t number, const char *name)
+{
+    struct capture_memory *memory = capture->memory;
+
+    if (number != capture->mark_name_count)
+        return "name of a mark out of order";
+    capture->mark_names =
+        memory_grow(capture->mark_names, &memory->mark_name_capacity,
+                    (size_t)capture->mark_name_count + 1, sizeof(*capture->mark_names));
+    capture->mark_names[capture->mark_name_count++] = name;
+    return NULL;
+}
+
+record_fault capture_load_name(struct capture *capture, struct cursor *body)
+{
+    struct cursor text;
+    uint64_t kind, number;
+    const char *name;
+
+    if (!cursor_varint(body, &kind) || !cursor_varint(body, &number) || !cursor_part(body, &text))
+        return cut_off;
+    name = capture_load_text(capture, &text);
+    if (name == NULL)
+        return "name with a NUL in it";
+    if (kind == NAME_MARK)
+        return add_mark_name(capture, number, name);
+    if (kind != NAME_POOL)
+        return NULL;
+    if (number < ALLOCATOR_POOL || number >= CAPTURE_POOLS)
+        return "name of an impossible pool";
+    capture->pool_names[number] = name;
+    return NULL;
+}
+
+const char *capture_mark_name(const struct capture *capture, uint64_t number)
+{
+    return number < capture->mark_name_count ? capture->mark_names[number] : "";
 }

@@ -55,6 +55,10 @@ static bool take_name(struct ring_reader *reader, struct sink *sink)
     length = blob->total_bytes - BLOB_NAME_HEADER_BYTES;
     if (length > NAME_MAX_BYTES)
         return false;
+    if (bytes[4] == NAME_MARK || bytes[4] == NAME_POOL)
+        return texts_add(&sink->texts, &reader->process->texts, (enum name_kind)bytes[4],
+                         le_load_u32(bytes), (const char *)bytes + BLOB_NAME_HEADER_BYTES, length,
+                         &sink->records);
     /* A thread says its own name; one said of another thread would need that one's stream. */
     if (bytes[4] != NAME_THREAD || le_load_u32(bytes) != reader->tid)
         return true;

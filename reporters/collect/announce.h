@@ -1,5 +1,5 @@
 /*
- * What a complete blob says: code, names of threads, the Python of a process.
+ * What a complete blob says: code, names of threads, marks and pools, the Python of a process.
  */
 #ifndef COLLECT_ANNOUNCE_H
 #define COLLECT_ANNOUNCE_H

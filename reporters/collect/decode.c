@@ -17,7 +17,7 @@ enum {
     DOMAIN_COUNT = DOMAIN_POOL + 1,
     ADDRESS_LOW_BITS = 3,
     WIDE_SHIFT = 32,
-    LIFE_SHIFT = 16,
+    MARK_KIND_MASK = 7,
     NO_KIND = 1 << 16, /* no allocator has it */
 };
 
@@ -103,7 +103,7 @@ static void put_range(struct ring_reader *reader, struct sink *sink, uint32_t op
 
 static void put_note(struct ring_reader *reader, uint32_t kind, uint64_t life, uint64_t w1)
 {
-    stream_put(&reader->stream, event_w0(EVENT_NOTE, 0, kind | life << LIFE_SHIFT), w1);
+    stream_put(&reader->stream, event_w0(EVENT_NOTE, 0, kind | life << NOTE_LIFE_SHIFT), w1);
 }
 
 /* A segment begins. One out of a hole, lower than the one in force, begins nothing any more. */
@@ -209,6 +209,63 @@ static void take_blob(struct ring_reader *reader, struct sink *sink, uint64_t nu
     }
 }
 
+/*
+ * Find the allocator that a pool has in the capture.
+ * Returns false when its name is not known and not given up.
+ */
+static bool find_pool(struct ring_reader *reader, struct sink *sink, uint64_t w1,
+                      uint8_t *ret_allocator)
+{
+    uint8_t allocator = text_map_pool(&reader->process->texts, allocator_of(w1));
+
+    if (allocator == ALLOCATOR_NONE && !reader->process->has_name_given_up)
+        return false;
+    sink->counts.faults += allocator == ALLOCATOR_NONE;
+    *ret_allocator = allocator != ALLOCATOR_NONE ? allocator : ALLOCATOR_POOL;
+    return true;
+}
+
+/* A block of a pool. Returns false when it waits for the pool's name. */
+static bool take_pool_block(struct ring_reader *reader, struct sink *sink, uint64_t w0, uint64_t w1)
+{
+    uint64_t bytes = w1 & BLOCK_BYTES_MASK;
+    uint8_t allocator;
+
+    if (!find_pool(reader, sink, w1, &allocator))
+        return false;
+    if (slots_op(w0) == OP_ALLOC) {
+        put_wide(reader, bytes);
+        stream_put(&reader->stream, event_w0(EVENT_ALLOC, DOMAIN_POOL, address_of(w0, w1)),
+                   (bytes & UINT32_MAX) | (uint64_t)stack_of(reader, sink, w0, allocator)
+                                              << EVENT_STACK_SHIFT);
+    } else {
+        stream_put(&reader->stream, event_w0(EVENT_FREE, DOMAIN_POOL, address_of(w0, w1)),
+                   allocator);
+    }
+    sink->counts.events++;
+    return true;
+}
+
+/* What the program says itself. Returns false when it waits for the name. */
+static bool take_mark(struct ring_reader *reader, struct sink *sink, uint64_t w0, uint64_t w1)
+{
+    uint64_t id = w0 & SLOT_PAYLOAD_MASK, kind = w0 >> SLOT_DOMAIN_SHIFT & MARK_KIND_MASK;
+    uint64_t name = text_map_mark(&reader->process->texts, id), stack;
+
+    if (id != 0 && name == 0) {
+        if (!reader->process->has_name_given_up)
+            return false;
+        sink->counts.faults++;
+        return true;
+    }
+    stack = stack_of(reader, sink, w0, trie_kind(ALLOCATOR_NONE, CLASS_ANONYMOUS));
+    stream_put(&reader->stream,
+               event_w0(EVENT_NOTE, 0,
+                        NOTE_MARK | kind << NOTE_MARK_KIND_SHIFT | name << NOTE_MARK_NAME_SHIFT),
+               (w1 & UINT32_MAX) | stack << EVENT_STACK_SHIFT);
+    return true;
+}
+
 /* A record of one slot that is neither ALLOC nor FREE. There is room for it. */
 static void decode_rare(struct ring_reader *reader, struct sink *sink, uint64_t w0, uint64_t w1)
 {
@@ -271,13 +328,13 @@ static void make_room(struct ring_reader *reader, struct sink *sink)
     stream_begin_block(&reader->stream, sink, true);
 }
 
-/* Is it an allocation or a release that may be decoded? */
+/* Is it an allocation or a release that may be decoded as it stands? Blocks of pools have names. */
 static inline bool is_block(uint64_t w0)
 {
     uint32_t op = slots_op(w0);
 
     return (op == OP_ALLOC || op == OP_FREE) && (w0 & SLOT_HEAD) != 0 &&
-           domain_of(w0) < DOMAIN_COUNT;
+           domain_of(w0) < DOMAIN_POOL;
 }
 
 /*
@@ -314,6 +371,10 @@ static uint32_t decode_other(struct ring_reader *reader, struct sink *sink, uint
     } else {
         if (!stream_has_room(&reader->stream))
             make_room(reader, sink);
+        if (op == OP_MARK)
+            return take_mark(reader, sink, w0, w1) ? count : 0;
+        if (op == OP_ALLOC || op == OP_FREE)
+            return take_pool_block(reader, sink, w0, w1) ? count : 0;
         decode_rare(reader, sink, w0, w1);
     }
     return count;
@@ -338,7 +399,7 @@ static uint64_t decode_blocks(struct ring_reader *reader, struct sink *sink, uin
         uint64_t w0 = atomic_load_explicit(&slot->w0, memory_order_acquire);
         uint64_t op = (w0 >> SLOT_OP_SHIFT) - head, w1, out;
 
-        if ((op != OP_ALLOC && op != OP_FREE) || domain_of(w0) >= DOMAIN_COUNT)
+        if ((op != OP_ALLOC && op != OP_FREE) || domain_of(w0) >= DOMAIN_POOL)
             break;
         w1 = atomic_load_explicit(&slot->w1, memory_order_relaxed);
         out = allocator_of(w1);

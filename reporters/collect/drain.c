@@ -65,8 +65,10 @@ void drain_destroy(struct drain *drain)
         free(reader->stream.block);
         ring_reader_end(reader);
     }
-    for (uint32_t i = 0; i < POOL_PROCESS_COUNT; i++)
+    for (uint32_t i = 0; i < POOL_PROCESS_COUNT; i++) {
         code_map_finish(&drain->session->processes[i].codes);
+        text_map_finish(&drain->session->processes[i].texts);
+    }
     sink_finish(&drain->sink);
     free(drain->readers);
     free(drain);

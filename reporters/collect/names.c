@@ -88,7 +88,7 @@ static void write_code(const struct code_blob *code, uint32_t number, struct rec
     records_end(records);
 }
 
-static void map_set(struct code_map *map, uint32_t id, uint32_t number)
+void code_map_set(struct code_map *map, uint32_t id, uint32_t number)
 {
     size_t page = id / CODE_MAP_PAGE_IDS;
 
@@ -134,7 +134,7 @@ bool names_add_code(struct names *names, struct code_map *map, const uint8_t *bl
         hash_index_add(&names->index, content.low, item);
         write_code(&code, item + 1, records);
     }
-    map_set(map, code.id, item + 1);
+    code_map_set(map, code.id, item + 1);
     return true;
 }
 

@@ -34,6 +34,9 @@ static inline uint32_t code_map_find(const struct code_map *map, uint32_t id)
     return map->pages[page][id % CODE_MAP_PAGE_IDS];
 }
 
+/* An id has a number now. id: at most FRAME_CODE_MASK. Context: drain thread. */
+void code_map_set(struct code_map *map, uint32_t id, uint32_t number);
+
 /* Give the memory back; the map is empty then. Context: drain thread. */
 void code_map_finish(struct code_map *map);
 

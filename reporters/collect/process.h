@@ -9,6 +9,7 @@
 #define COLLECT_PROCESS_H
 
 #include "collect/names.h"
+#include "collect/texts.h"
 #include "memtrack/protocol.h"
 
 #include <stdatomic.h>
@@ -56,6 +57,7 @@ struct process {
 
     /* Drain thread. */
     struct code_map codes;
+    struct text_map texts;
     uint64_t segment_seen;   /* highest in any SYNC read */
     uint64_t segment_before; /* the same at the beginning of this round */
     uint64_t segment_bound;  /* of the last BOUND written */

@@ -21,6 +21,7 @@ void sink_finish(struct sink *sink)
 {
     trie_finish(&sink->trie);
     names_finish(&sink->names);
+    texts_finish(&sink->texts);
     records_finish(&sink->records);
 }
 

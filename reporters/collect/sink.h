@@ -10,6 +10,7 @@
 #include "collect/names.h"
 #include "collect/pack.h"
 #include "collect/records.h"
+#include "collect/texts.h"
 #include "collect/trie.h"
 #include "memtrack/format.h"
 #include "memtrack/varint.h"
@@ -32,6 +33,7 @@ struct sink {
     struct pack *pack;
     struct trie trie;
     struct names names;
+    struct texts texts;
     struct records records; /* not handed over yet */
     struct sink_counts counts;
     uint64_t start_ns;            /* CLOCK_MONOTONIC of the session's start */

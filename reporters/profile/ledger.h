@@ -35,7 +35,8 @@ struct ledger {
     uint32_t tick; /* index in capture.ticks + 1 of now_ns; 0: before the first */
     /* The peak: see ledger.c. */
     uint64_t generation;
-    uint64_t grown_ns; /* when the heap last grew */
+    uint64_t grown_ns;   /* when the heap last grew */
+    uint64_t high_bytes; /* the heap at its highest since this was last set */
     struct profile_totals totals;
     struct profile_allocator allocators[256];
     struct holding allocator_holdings[256];
@@ -139,6 +140,8 @@ static inline void ledger_hold(struct ledger *ledger, struct block *block)
     ledger->heap.bytes += bytes;
     ledger->heap.blocks++;
     ledger->grown_ns = ledger->now_ns;
+    if (ledger->heap.bytes > ledger->high_bytes)
+        ledger->high_bytes = ledger->heap.bytes;
     block->shown = timeline_add(&ledger->timeline, ledger->now_ns, &ledger->heap);
 }
 

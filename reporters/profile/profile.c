@@ -5,6 +5,8 @@
 #include "capture/ahead.h"
 #include "memtrack/protocol.h"
 #include "profile/ledger.h"
+#include "profile/marks.h"
+#include "profile/pools.h"
 #include "profile/replay.h"
 #include "profile/resident.h"
 
@@ -54,8 +56,25 @@ static bool goes_on(struct building *building, uint32_t count)
                                        building->total);
 }
 
-/* Read all events into a ledger. Returns false when the user gave up. */
-static bool read_events(struct building *building, struct ledger *ledger,
+/* What the programs said themselves. */
+static void take_words(struct profile *profile, struct replay *replay)
+{
+    struct marks *marks = replay_marks(replay);
+
+    profile->marks = marks->marks;
+    profile->mark_count = (uint32_t)marks->mark_count;
+    profile->phases = marks->phases;
+    profile->phase_count = (uint32_t)marks->phase_count;
+    marks->marks = NULL;
+    marks->phases = NULL;
+    profile->pools = pools_sums(replay_pools(replay), &profile->pool_count);
+}
+
+/*
+ * Read all events into a ledger. profile: gets what programs said.
+ * Returns false when the user gave up.
+ */
+static bool read_events(struct building *building, struct ledger *ledger, struct profile *profile,
                         struct capture_damage *ret_damage)
 {
     struct replay *replay = replay_open(building->capture, building->options, ledger);
@@ -71,6 +90,7 @@ static bool read_events(struct building *building, struct ledger *ledger,
     if (is_done) {
         replay_end(replay);
         ledger_close(ledger);
+        take_words(profile, replay);
     }
     capture_ahead_close(ahead);
     replay_close(replay);
@@ -171,7 +191,7 @@ struct profile *profile_build(const struct capture *capture, const struct profil
 
     profile->capture = capture;
     ledger_init(ledger, capture, last_instant(capture), options->has_intervals);
-    is_done = read_events(&building, ledger, &profile->damage);
+    is_done = read_events(&building, ledger, profile, &profile->damage);
     if (is_done)
         take_ledger(profile, ledger, options);
     ledger_finish(ledger);
@@ -192,5 +212,8 @@ void profile_destroy(struct profile *profile)
     free(profile->threads);
     free(profile->samples);
     free(profile->intervals);
+    free(profile->marks);
+    free(profile->phases);
+    free(profile->pools);
     free(profile);
 }

@@ -11,6 +11,9 @@
  * and counts as a leak. A release by realloc, mremap or a fixed mmap takes place together with the
  * next event of its thread, so that what is moved is counted once at every instant. A range that is
  * unmapped or changed in part counts once for each part that is left; ranges are never temporary.
+ *
+ * Blocks of the program's own pools (domain pool) lie in what the heap has counted already, so they are
+ * never added to it: each pool has sums of its own, or they are all that is shown.
  */
 #ifndef PROFILE_PROFILE_H
 #define PROFILE_PROFILE_H
@@ -84,6 +87,30 @@ struct profile_owner {
     uint64_t peak_rss_bytes; /* processes only */
 };
 
+/* An instant that a program has marked; in their order. */
+struct profile_mark {
+    const char *name; /* the capture's */
+    uint64_t time_ns;
+    uint32_t process_index, stream; /* as indexes in the capture */
+};
+
+/* A phase of a program; by their beginning. */
+struct profile_phase {
+    const char *name; /* the capture's */
+    uint64_t from_ns;
+    uint64_t to_ns;      /* of one that has not ended: of its process's end, or of the capture's */
+    uint64_t peak_bytes; /* the highest that all that is shown was in it */
+    uint32_t process_index, stream; /* as in struct profile_mark; of its beginning */
+    bool has_ended;
+};
+
+/* A pool of a program's own: its blocks lie in memory that the heap has counted already. */
+struct profile_pool {
+    uint8_t allocator; /* its name: label_allocator() */
+    uint64_t allocations, frees, allocated_bytes, peak_bytes;
+    uint64_t leaked_bytes, leaked_allocations; /* never released */
+};
+
 enum {
     PROFILE_SIZE_CLASSES = 65, /* class i: sizes of i bits; 0 is size 0 */
     PROFILE_LIFETIMES = 6,     /* < 1 ms, < 10 ms, < 100 ms, < 1 s, longer, to the end */
@@ -106,12 +133,19 @@ struct profile {
     uint32_t peak_sample;               /* the one that stands at the peak */
     struct profile_interval *intervals; /* NULL unless asked for */
     uint64_t interval_count;
+    struct profile_mark *marks; /* in time order */
+    uint32_t mark_count;
+    struct profile_phase *phases;
+    uint32_t phase_count;
+    struct profile_pool *pools; /* by number; none when pools are what the rows show */
+    uint32_t pool_count;
     uint64_t end_ns;
     struct capture_damage damage; /* of the events; the capture's own is in the capture */
 };
 
 struct profile_options {
     bool has_intervals;
+    bool shows_pools;             /* blocks of pools in place of the heap: never both */
     uint64_t temporary_threshold; /* allocations of the thread in between: memray's N, 1 */
     uint32_t process_number;      /* only this process; 0: all */
     uint32_t tid;                 /* only threads of this id; 0: all */

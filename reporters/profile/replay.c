@@ -34,6 +34,13 @@ static bool is_selected(const struct capture *capture, const struct profile_opti
     return options->tid == 0 || thread->tid == options->tid;
 }
 
+static bool is_process_selected(const struct replay *replay, uint32_t index)
+{
+    uint32_t wanted = replay->options->process_number;
+
+    return wanted == 0 || replay->capture->processes[index].number == wanted;
+}
+
 struct undo *replay_history(struct replay_stream *stream)
 {
     struct undo oldest;
@@ -224,6 +231,7 @@ static void leak_all(struct replay *replay, uint32_t process_index, bool has_end
             ledger_outlive(replay->ledger, &live->block);
     }
     replay_leak_ranges(replay, process, has_ended);
+    pools_end_process(&replay->pools, process_index);
     live_blocks_finish(&process->blocks);
     ranges_finish(&process->ranges);
     inherited_finish(&process->inherited);
@@ -242,6 +250,7 @@ static void end_processes(struct replay *replay, uint64_t time_ns)
         replay->next_end++;
         ledger_advance(replay->ledger, ended_ns, replay->ledger->tick);
         fork_children(replay, index, UINT64_MAX);
+        marks_end_process(&replay->marks, replay->ledger, index);
         leak_all(replay, index, true);
     }
 }
@@ -285,8 +294,28 @@ void replay_prepare(struct replay *replay, const struct event *event)
         settle(replay, event->stream);
 }
 
+/* A note: NOTE_LOST only counts when the thread's own count is missing. */
+static void take_note(struct replay *replay, const struct event *event)
+{
+    if (event->note == NOTE_LOST)
+        replay->streams[event->stream].noted_lost += event->bytes;
+    if (event->note == NOTE_MARK && is_process_selected(replay, event->process_index))
+        marks_take(&replay->marks, replay->ledger, event);
+}
+
+/* A block that the rows do not show: of a pool, or of the heap when pools are shown. */
+static void take_hidden_block(struct replay *replay, const struct event *event)
+{
+    if (event->domain == DOMAIN_POOL && replay->streams[event->stream].is_selected)
+        pools_take(&replay->pools, replay->capture, event);
+}
+
 void replay_rare(struct replay *replay, const struct event *event)
 {
+    if (event->op != EVENT_NOTE && !replay_is_shown(replay, event->domain)) {
+        take_hidden_block(replay, event);
+        return;
+    }
     switch (event->op) {
     case EVENT_MAP:
         replay_map(replay, event);
@@ -303,9 +332,8 @@ void replay_rare(struct replay *replay, const struct event *event)
     case EVENT_FAIL:
         replay->ledger->totals.failed_allocations += replay->streams[event->stream].is_selected;
         break;
-    default: /* a note; NOTE_LOST only counts when the thread's own count is missing */
-        if (event->note == NOTE_LOST)
-            replay->streams[event->stream].noted_lost += event->bytes;
+    default:
+        take_note(replay, event);
         break;
     }
 }
@@ -329,6 +357,7 @@ static void count_lost(struct replay *replay)
 void replay_end(struct replay *replay)
 {
     end_processes(replay, replay->ledger->timeline.end_ns);
+    marks_end(&replay->marks, replay->ledger);
     for (uint32_t i = 0; i < replay->capture->process_count; i++)
         leak_all(replay, i, false);
     count_lost(replay);
@@ -383,6 +412,9 @@ struct replay *replay_open(const struct capture *capture, const struct profile_o
     replay->ledger = ledger;
     replay->tick = UINT64_MAX;
     replay->is_partial = capture->session.min_size > 0;
+    replay->first_domain = options->shows_pools ? DOMAIN_POOL : DOMAIN_HEAP;
+    replay->domain_count = options->shows_pools ? 1 : DOMAIN_MAP - DOMAIN_HEAP + 1;
+    pools_init(&replay->pools, capture->process_count);
     replay->streams = memory_allocate(capture->thread_count, sizeof(*replay->streams));
     replay->processes = memory_allocate(capture->process_count, sizeof(*replay->processes));
     for (uint32_t i = 0; i < capture->thread_count; i++)
@@ -398,10 +430,22 @@ struct replay *replay_open(const struct capture *capture, const struct profile_o
     return replay;
 }
 
+struct marks *replay_marks(struct replay *replay)
+{
+    return &replay->marks;
+}
+
+struct pools *replay_pools(struct replay *replay)
+{
+    return &replay->pools;
+}
+
 void replay_close(struct replay *replay)
 {
     if (replay == NULL)
         return;
+    marks_finish(&replay->marks);
+    pools_finish(&replay->pools);
     for (uint32_t i = 0; i < replay->capture->thread_count; i++) {
         for (unsigned k = 0; k < UNDO_DEPTH && replay->streams[i].undos != NULL; k++)
             free(replay->streams[i].undos[k].ranges);

@@ -15,6 +15,8 @@
 #include <stdint.h>
 
 struct replay;
+struct marks;
+struct pools;
 
 /* ledger: stays the caller's and must outlive it. Context: tool. */
 struct replay *replay_open(const struct capture *capture, const struct profile_options *options,
@@ -25,6 +27,10 @@ void replay_events(struct replay *replay, const struct event *events, uint32_t c
 
 /* There are no more: what is live now was never released. Context: tool. */
 void replay_end(struct replay *replay);
+
+/* What programs said, and the sums of pools; to be taken after replay_end(). Context: tool. */
+struct marks *replay_marks(struct replay *replay);
+struct pools *replay_pools(struct replay *replay);
 
 /* Give it back; NULL is allowed. Context: tool. */
 void replay_close(struct replay *replay);

@@ -158,9 +158,9 @@ void replay_events(struct replay *replay, const struct event *events, uint32_t c
         if (event->tick != replay->tick || event->segment >= process->fork_segment ||
             stream->pending.is_set)
             replay_prepare(replay, event);
-        if (event->op == EVENT_ALLOC && replay_is_heap_domain(event->domain))
+        if (event->op == EVENT_ALLOC && replay_is_shown(replay, event->domain))
             replay_alloc(replay, process, stream, event);
-        else if (event->op == EVENT_FREE && replay_is_heap_domain(event->domain))
+        else if (event->op == EVENT_FREE && replay_is_shown(replay, event->domain))
             replay_free(replay, process, event);
         else
             replay_rare(replay, event);

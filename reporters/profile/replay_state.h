@@ -10,6 +10,8 @@
 #include "profile/ledger.h"
 #include "profile/legacy.h"
 #include "profile/live_blocks.h"
+#include "profile/marks.h"
+#include "profile/pools.h"
 #include "profile/ranges.h"
 #include "profile/replay.h"
 
@@ -81,6 +83,10 @@ struct replay {
     uint64_t tick; /* of the last event; UINT64_MAX: before the first */
     /* Blocks were left out by their size: what follows a release need not be its result. */
     bool is_partial;
+    /* Domains whose blocks the rows show: from the first on, so many. */
+    uint8_t first_domain, domain_count;
+    struct marks marks;
+    struct pools pools;
 };
 
 /* What may still be done about a release: a place for it in its thread's history. */
@@ -128,11 +134,13 @@ void replay_wait(struct replay *replay, uint32_t stream, struct pending pending)
 void replay_settle_block(struct replay *replay, uint32_t stream, uint64_t key);
 void replay_settle_range(struct replay *replay, uint32_t stream, uint64_t address, uint64_t bytes);
 
-/* Does what an allocation made count as heap? Context: tool. */
-static inline bool replay_is_heap_domain(uint8_t domain)
+/* Are the blocks of a domain what the rows show? Context: tool. */
+static inline bool replay_is_shown(const struct replay *replay, uint8_t domain)
 {
-    return domain <= DOMAIN_MAP;
+    return (uint8_t)(domain - replay->first_domain) < replay->domain_count;
 }
+
+/* Does what an allocation made count as heap? Context: tool. */
 bool replay_is_heap_class(uint8_t map_class);
 
 #endif

@@ -25,7 +25,8 @@ struct record {
     uint8_t allocator; /* ALLOCATOR_NONE: none */
     uint8_t map_class; /* CLASS_COUNT: none */
     bool has_address, has_bytes, has_old_bytes, has_value;
-    uint32_t path; /* 0: no stack */
+    const char *name; /* of a mark or a phase; NULL: none */
+    uint32_t path;    /* 0: no stack */
 };
 
 struct dump {
@@ -39,6 +40,7 @@ struct dump {
     uint64_t shown_count;
     /* Text of each frame, made when first used; the pool's. */
     struct memory_pool pool;
+    const char *pool_texts[CAPTURE_POOLS];
     const char **frame_texts;
     size_t frame_capacity, frame_count;
 };
@@ -77,10 +79,38 @@ static void describe_stack(struct dump *dump, const struct event *event, struct 
         record->map_class = stack->map_class;
 }
 
+/* What the program says itself. Returns false for what is not shown. */
+static bool describe_mark(struct dump *dump, const struct event *event, struct record *record)
+{
+    const struct capture *capture = dump->input->capture;
+    uint32_t node = capture->stacks[event->stack].python_node;
+
+    record->has_value = event->mark != MARK_INSTANT;
+    if (event->mark != MARK_PHASE_END)
+        record->name = capture_mark_name(capture, event->address);
+    if (node != 0)
+        record->path = paths_of_node(dump->paths, node);
+    switch (event->mark) {
+    case MARK_INSTANT:
+        record->op = "mark";
+        return true;
+    case MARK_PHASE_BEGIN:
+        record->op = "phase";
+        return true;
+    case MARK_PHASE_END:
+        record->op = "phase_end";
+        return true;
+    default: /* of a later version */
+        return false;
+    }
+}
+
 /* Returns false for what is not shown. */
-static bool describe_note(const struct event *event, struct record *record)
+static bool describe_note(struct dump *dump, const struct event *event, struct record *record)
 {
     record->has_address = false;
+    if (event->note == NOTE_MARK)
+        return describe_mark(dump, event, record);
     record->has_value = event->note == NOTE_LOST || event->life == LIFE_EXIT;
     if (event->note == NOTE_LOST) {
         record->op = "lost";
@@ -154,7 +184,7 @@ static bool describe(struct dump *dump, const struct dump_step *step, struct rec
         record.op = "undo";
         break;
     default:
-        if (event->op != EVENT_NOTE || !describe_note(event, &record))
+        if (event->op != EVENT_NOTE || !describe_note(dump, event, &record))
             return false;
     }
     *ret_record = record;
@@ -188,6 +218,18 @@ static const char *frame_text(struct dump *dump, uint32_t id)
     return text;
 }
 
+/* Names of pools are the program's, and may hold anything. */
+static const char *allocator_text(struct dump *dump, uint8_t allocator)
+{
+    const char *name = label_allocator(dump->input->capture, allocator);
+
+    if (allocator < ALLOCATOR_POOL)
+        return name;
+    if (dump->pool_texts[allocator] == NULL)
+        dump->pool_texts[allocator] = text_clean(&dump->pool, name, dump->input->options->is_ascii);
+    return dump->pool_texts[allocator];
+}
+
 static void write_text(struct dump *dump, const struct record *record, uint64_t time_ns)
 {
     const struct event *event = record->event;
@@ -198,7 +240,9 @@ static void write_text(struct dump *dump, const struct record *record, uint64_t 
             dump->number, time_ns / 1000000000, time_ns / 1000000 % 1000, process_pid(dump, event),
             thread_of(dump, event)->tid, record->op);
     if (record->allocator != ALLOCATOR_NONE)
-        fprintf(out, " %s", label_allocator(record->allocator));
+        fprintf(out, " %s", allocator_text(dump, record->allocator));
+    if (record->name != NULL)
+        fprintf(out, " %s", text_clean(&dump->pool, record->name, dump->input->options->is_ascii));
     if (record->map_class < CLASS_COUNT)
         fprintf(out, " [%s]", label_map_class(record->map_class));
     if (record->release != NULL)
@@ -240,7 +284,9 @@ static void write_json(struct dump *dump, const struct record *record, uint64_t 
     json_write_number(json, "pid", process_pid(dump, event));
     json_write_number(json, "tid", thread_of(dump, event)->tid);
     json_write_text(json, "op", record->op);
-    json_write_name(json, "allocator", has_allocator ? label_allocator(record->allocator) : NULL);
+    json_write_name(json, "allocator",
+                    has_allocator ? label_allocator(dump->input->capture, record->allocator)
+                                  : NULL);
     write_optional(json, "address", record->has_address, event->address);
     write_optional(json, "bytes", record->has_bytes, record->bytes);
     write_optional(json, "old_address", record->release != NULL,
@@ -250,6 +296,7 @@ static void write_json(struct dump *dump, const struct record *record, uint64_t 
                     record->map_class < CLASS_COUNT ? label_map_class(record->map_class) : NULL);
     write_optional(json, "value", record->has_value, event->bytes);
     stack_json_write(dump->stacks, json, "stack", record->path);
+    json_write_name(json, "name", record->name);
     json_write_close(json);
     json_write_next_line(json);
 }

@@ -27,7 +27,8 @@ struct frame page_frame_get(const struct frames *frames, const struct page_tree 
     else if (frame_id <= PAGE_FRAME_PROCESS)
         special.function = tree->process_names[PAGE_FRAME_PROCESS - frame_id];
     else
-        special.function = label_allocator((uint8_t)(frame_id - PAGE_FRAME_ALLOCATOR));
+        special.function =
+            label_allocator(tree->capture, (uint8_t)(frame_id - PAGE_FRAME_ALLOCATOR));
     return special;
 }
 

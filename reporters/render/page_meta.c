@@ -17,6 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum {
+    MAX_MARKS = 1000, /* and of phases: more cannot be told apart on the page */
+};
+
 /* The part of a path behind the last slash. */
 static const char *base_name(const char *path)
 {
@@ -156,10 +160,36 @@ static void write_allocators(struct json_writer *json, const struct page *page)
 
         json_write_open_object(json, NULL);
         json_write_number(json, "number", profile->allocators[i].allocator);
-        json_write_text(json, "name", label_allocator(profile->allocators[i].allocator));
+        json_write_text(json, "name",
+                        label_allocator(profile->capture, profile->allocators[i].allocator));
         json_write_number(json, "allocations", profile->allocators[i].allocations);
         json_write_number(json, "allocatedBytes", profile->allocators[i].allocated_bytes);
         json_write_number(json, "peakBytes", profile->allocators[i].peak_bytes);
+        json_write_close(json);
+    }
+    json_write_close(json);
+}
+
+/* What the program said itself: [instant, name] and [begin, end, name, highest heap]. */
+static void write_words(struct json_writer *json, const struct profile *profile)
+{
+    json_write_open_array(json, "marks");
+    for (uint32_t i = 0; i < profile->mark_count && i < MAX_MARKS; i++) {
+        json_write_open_array(json, NULL);
+        json_write_number(json, NULL, profile->marks[i].time_ns);
+        json_write_text(json, NULL, profile->marks[i].name);
+        json_write_close(json);
+    }
+    json_write_close(json);
+    json_write_open_array(json, "phases");
+    for (uint32_t i = 0; i < profile->phase_count && i < MAX_MARKS; i++) {
+        const struct profile_phase *phase = &profile->phases[i];
+
+        json_write_open_array(json, NULL);
+        json_write_number(json, NULL, phase->from_ns);
+        json_write_number(json, NULL, phase->to_ns);
+        json_write_text(json, NULL, phase->name);
+        json_write_number(json, NULL, phase->peak_bytes);
         json_write_close(json);
     }
     json_write_close(json);
@@ -257,6 +287,7 @@ static void write_object(FILE *out, const struct page *page)
     write_processes(&json, page);
     write_threads(&json, page);
     write_allocators(&json, page);
+    write_words(&json, profile);
     write_numbers(&json, "sizeAllocations", profile->size_allocations, PROFILE_SIZE_CLASSES);
     write_numbers(&json, "sizeBytes", profile->size_bytes, PROFILE_SIZE_CLASSES);
     write_numbers(&json, "lifetimes", profile->lifetimes, PROFILE_LIFETIMES);

@@ -429,6 +429,7 @@ struct page_tree *page_tree_build(const struct profile *profile, struct frames *
     place_nodes(&builder, tree, mark_used(&builder));
     number_frames(&builder, tree);
     merge_rows(&builder, tree);
+    tree->capture = profile->capture;
     name_processes(tree, profile->capture);
 
     free(builder.place);

@@ -37,6 +37,7 @@ struct page_row {
 };
 
 struct page_tree {
+    const struct capture *capture; /* the profile's */
     struct page_node *nodes;
     uint32_t node_count;
     int64_t *frame_ids; /* of frames_get(), or one of PAGE_FRAME_ */

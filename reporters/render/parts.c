@@ -114,7 +114,8 @@ static void write_shown_line(const struct render_input *input, FILE *out)
     const struct render_options *options = input->options;
     struct profile_cost cost = parts_view_cost(input->profile, options->view);
 
-    fprintf(out, "shown: %s", texts[options->view]);
+    fprintf(out, "shown: %s%s", options->shows_pools ? "the program's own pools, " : "",
+            texts[options->view]);
     if (options->process_number > 0)
         fprintf(out, ", process %u", parts_filter_pid(input));
     if (options->tid > 0)

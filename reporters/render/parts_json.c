@@ -85,6 +85,8 @@ static void write_filters(struct json_writer *json, const struct render_input *i
     char text[32];
 
     json_write_open_array(json, "filters");
+    if (options->shows_pools)
+        json_write_text(json, NULL, "pools");
     if (options->process_number > 0) {
         snprintf(text, sizeof(text), "process %u", parts_filter_pid(input));
         json_write_text(json, NULL, text);

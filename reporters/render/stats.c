@@ -81,7 +81,7 @@ static void write_allocators(const struct render_input *input, FILE *out)
     for (uint32_t i = 0; i < profile->allocator_count; i++) {
         const struct profile_allocator *allocator = &profile->allocators[i];
 
-        table_add(table, label_allocator(allocator->allocator));
+        table_add(table, label_allocator(input->capture, allocator->allocator));
         table_add(table, numbers_format_count(allocator->allocations).text);
         table_add(table,
                   numbers_format_share(allocator->allocations, profile->totals.allocations).text);
@@ -289,6 +289,9 @@ bool render_stats(const struct render_input *input, FILE *out, struct error *err
     write_lifetimes(input, out);
     write_largest(input, paths, ROWS_TOTAL, out);
     write_largest(input, paths, ROWS_COUNT, out);
+    stats_write_pools(input, out);
+    stats_write_phases(input, out);
+    stats_write_marks(input, out);
     stats_write_processes(input, out);
     stats_write_threads(input, out);
     write_overhead(input->capture, out);

@@ -4,6 +4,7 @@
 #ifndef RENDER_STATS_H
 #define RENDER_STATS_H
 
+#include "print/json_write.h"
 #include "render/render.h"
 
 #include <stdint.h>
@@ -25,6 +26,14 @@ struct stats_overhead stats_overhead_of(const struct capture *capture);
 /* Write the processes, the threads: as many as the user asked for. Context: tool. */
 void stats_write_processes(const struct render_input *input, FILE *out);
 void stats_write_threads(const struct render_input *input, FILE *out);
+
+/* Write what the program said itself, if anything: its pools, phases, marks. Context: tool. */
+void stats_write_pools(const struct render_input *input, FILE *out);
+void stats_write_phases(const struct render_input *input, FILE *out);
+void stats_write_marks(const struct render_input *input, FILE *out);
+
+/* The same in JSON: an array each. Context: tool. */
+void stats_write_words_json(struct json_writer *json, const struct profile *profile);
 
 /* Write the report in JSON. Context: tool. */
 void stats_write_json(const struct render_input *input, FILE *out);

@@ -35,7 +35,7 @@ static void write_allocators(struct json_writer *json, const struct profile *pro
         const struct profile_allocator *allocator = &profile->allocators[i];
 
         json_write_open_object(json, NULL);
-        json_write_text(json, "allocator", label_allocator(allocator->allocator));
+        json_write_text(json, "allocator", label_allocator(profile->capture, allocator->allocator));
         json_write_number(json, "allocations", allocator->allocations);
         json_write_number(json, "allocated_bytes", allocator->allocated_bytes);
         json_write_number(json, "peak_bytes", allocator->peak_bytes);
@@ -203,6 +203,7 @@ void stats_write_json(const struct render_input *input, FILE *out)
     write_processes(&json, input);
     write_threads(&json, input);
     write_overhead(&json, input->capture);
+    stats_write_words_json(&json, input->profile);
     json_write_close(&json);
     json_write_finish(&json);
     paths_destroy(paths);

@@ -77,7 +77,7 @@ static void write_text(const struct render_input *input, const struct rows *rows
         table_add(table, units_format_size(row->cost.bytes, 0).text);
         table_add(table, numbers_format_share(row->cost.bytes, all.bytes).text);
         table_add(table, numbers_format_count(row->cost.allocations).text);
-        table_add(table, label_allocator(row->allocator));
+        table_add(table, label_allocator(input->capture, row->allocator));
         if (shows_threads)
             table_add(table, thread_text(input, row, &pool));
         table_add(table, frame->function);
@@ -118,7 +118,7 @@ static void write_json(const struct render_input *input, const struct rows *rows
         const struct row *row = &rows->rows[i];
 
         json_write_open_object(&json, NULL);
-        json_write_text(&json, "allocator", label_allocator(row->allocator));
+        json_write_text(&json, "allocator", label_allocator(input->capture, row->allocator));
         json_write_number(&json, "bytes", row->cost.bytes);
         json_write_number(&json, "allocations", row->cost.allocations);
         write_owner(&json, input->capture, row->stream);

@@ -28,6 +28,7 @@ static const char *const allocator_names[ALLOCATOR_COUNT] = {
     [ALLOCATOR_MUNMAP] = "munmap",
     [ALLOCATOR_BRK] = "brk",
     [ALLOCATOR_MPROTECT] = "mprotect",
+    [ALLOCATOR_POOL] = "pool",
     [ALLOCATOR_PYMALLOC + 0] = "pymalloc_raw_malloc",
     [ALLOCATOR_PYMALLOC + 1] = "pymalloc_raw_calloc",
     [ALLOCATOR_PYMALLOC + 2] = "pymalloc_raw_realloc",
@@ -63,8 +64,10 @@ static const char *const signal_names[] = {
     SIGNAL(SIGPWR),  SIGNAL(SIGSYS),
 };
 
-const char *label_allocator(uint8_t allocator)
+const char *label_allocator(const struct capture *capture, uint8_t allocator)
 {
+    if (capture->pool_names[allocator] != NULL)
+        return capture->pool_names[allocator];
     return allocator_names[allocator] != NULL ? allocator_names[allocator] : "unknown";
 }
 

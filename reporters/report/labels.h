@@ -10,8 +10,11 @@
 
 #include <stdint.h>
 
-/* Return the name of an allocator (docs/format.md section 4), "unknown" where it has none. */
-const char *label_allocator(uint8_t allocator);
+/*
+ * Return the name of an allocator (docs/format.md section 4), or of a pool of the program's as the
+ * program named it: the capture's; "unknown" where it has none. Context: tool.
+ */
+const char *label_allocator(const struct capture *capture, uint8_t allocator);
 
 /* Return the name of a class of maps, "unknown" where it has none. Context: any thread. */
 const char *label_map_class(uint8_t map_class);

@@ -21,11 +21,15 @@ MAX_RAW_BYTES = 1 << 24
 EVENTS, RECORDS, DIRECTORY = 1, 2, 3
 FLAG_LZ4 = 1
 
-SESSION, PROCESS, THREAD, CODE, NODES, STACKS, TICKS, RSS, BOUND, SUMMARY = range(1, 11)
+SESSION, PROCESS, THREAD, CODE, NODES, STACKS, TICKS, RSS, BOUND, SUMMARY, NAME = range(1, 12)
 
 ALLOC, FREE, MAP, UNMAP, PROTECT, UNDO, FAIL, SYNC, NOTE = range(1, 10)
 WIDE = 15
-NOTE_LOST, NOTE_LIFE, NOTE_CLOCK = 1, 2, 3
+NOTE_LOST, NOTE_LIFE, NOTE_CLOCK, NOTE_MARK = 1, 2, 3, 4
+MARK, PHASE, PHASE_END = 0, 3, 4
+NAME_MARK, NAME_POOL = 2, 3
+FIRST_POOL = 128
+POOLS = 6  # the domain
 
 SESSION_FIELDS = {
     1: "version", 2: "host", 3: "machine", 4: "page_bytes", 5: "tick_period_us", 6: "realtime_ns",
@@ -208,6 +212,7 @@ class CaptureWriter:
         self.sections = []
         self.pending = []
         self.counts = {CODE: 0, NODES: 0, STACKS: 0}
+        self.names = {NAME_MARK: {}, NAME_POOL: {}}
         self.last_tick = None
 
     def append(self, kind, payload, **options):
@@ -258,6 +263,15 @@ class CaptureWriter:
         self.record(STACKS, varint(self.counts[STACKS]) + varint(1) + varint(python_node)
                     + varint(native_node) + varint(allocator) + varint(map_class))
         return self.counts[STACKS]
+
+    def name(self, kind, text):
+        """The number of a mark's or a pool's name, written when it is new."""
+        numbers = self.names[kind]
+        if text not in numbers:
+            numbers[text] = len(numbers) + (FIRST_POOL if kind == NAME_POOL else 1)
+            body = text_bytes(text)
+            self.record(NAME, varint(kind) + varint(numbers[text]) + varint(len(body)) + body)
+        return numbers[text]
 
     def ticks(self, first_tick, times_ns):
         body = varint(first_tick) + varint(len(times_ns)) + varint(times_ns[0])
@@ -329,6 +343,8 @@ class Capture:
     stacks: list = field(default_factory=lambda: [None])
     ticks: dict = field(default_factory=dict)
     rss: list = field(default_factory=list)
+    mark_names: dict = field(default_factory=dict)
+    pool_names: dict = field(default_factory=dict)
     bounds: dict = field(default_factory=dict)
     summary: dict = field(default_factory=dict)
     events: list = field(default_factory=list)  # the EVENTS sections
@@ -428,6 +444,16 @@ def read_ticks(capture, cursor):
         capture.ticks[tick + i] = time_ns
 
 
+def read_name(capture, cursor):
+    kind, number, text = cursor.varint(), cursor.varint(), bytes_text(cursor.blob())
+    if kind == NAME_MARK:
+        if number != len(capture.mark_names) + 1:
+            raise ValueError("name out of order")
+        capture.mark_names[number] = text
+    elif kind == NAME_POOL:
+        capture.pool_names[number] = text
+
+
 def read_record(capture, kind, body):
     cursor = Cursor(body)
     if kind == SESSION:
@@ -453,6 +479,8 @@ def read_record(capture, kind, body):
     elif kind == BOUND:
         process = cursor.varint()
         capture.bounds[process] = cursor.varint()
+    elif kind == NAME:
+        read_name(capture, cursor)
 
 
 def read_records(capture, payload):

@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 
 import capture_format as fmt
 from capture_order import fork_parent, ordered_events
+from capture_words import Words
 
 HEAP_CLASSES = {0, 4, 5}
 RESERVED, FILES = 1, {2, 3}
@@ -51,10 +52,13 @@ class ProcessState:
         self.begun = False
 
 
-class Model:
+class Model(Words):
     """The events told one by one; instants: of the samples, from an earlier reading."""
 
-    def __init__(self, capture, *, instants=None, peak_instant=None, process=0, tid=0, threshold=1):
+    def __init__(self, capture, *, instants=None, peak_instant=None, process=0, tid=0, threshold=1,
+                 pools=False):
+        self.domains = {fmt.POOLS} if pools else set(range(MAPS + 1))
+        Words.__init__(self, process)
         self.capture, self.instants, self.peak_instant = capture, instants, peak_instant
         self.threshold = threshold
         self.is_partial = capture.session.get("min_size", 0) > 0
@@ -114,6 +118,8 @@ class Model:
         self.changes += 1
         for key in self.owner_keys(row):
             self.change(key, size)
+        for phase in self.open_phases.values():
+            phase[5] = max(phase[5], self.heap)
         if self.heap > self.peak[0]:
             self.peak = self.heap, self.blocks, self.now, self.changes
         if self.heap > self.samples[-1][1]:
@@ -441,6 +447,7 @@ class Model:
             ended_ns, _, number = self.ends.pop(0)
             self.advance(ended_ns)
             self.fork_children(number)
+            self.end_words(number, self.now)
             self.leak(self.state[number], True)
 
     def tell(self, event):
@@ -455,19 +462,26 @@ class Model:
         self.fork_children(event.process, event.segment)
         if event.stream in self.waits and event.op not in (fmt.UNDO, fmt.NOTE, fmt.FAIL):
             self.settle(process, event.stream)
-        if event.op == fmt.FAIL:
+        if event.op == fmt.FAIL and event.domain in self.domains:
             self.totals["failed_allocations"] += event.stream in self.selected
         elif event.op in (fmt.ALLOC, fmt.FREE):
-            if event.domain <= MAPS:
+            if event.domain == fmt.POOLS not in self.domains and event.stream in self.selected:
+                self.take_pool(event)
+            if event.domain in self.domains:
                 (self.alloc if event.op == fmt.ALLOC else self.free)(process, event)
         elif event.op == fmt.NOTE:
             self.noted_lost[event.stream] += event.bytes if event.note == fmt.NOTE_LOST else 0
+            if event.note == fmt.NOTE_MARK and self.of_process in (0, event.process):
+                self.take_mark(event)
+        elif event.domain not in self.domains:
+            pass
         else:
             {fmt.MAP: self.map, fmt.UNMAP: self.unmap, fmt.PROTECT: self.protect,
              fmt.UNDO: self.undo}[event.op](process, event)
 
     def finish(self):
         self.end_processes(self.end_ns)
+        self.end_words(None, self.end_ns)
         for number in self.capture.processes:
             self.leak(self.state[number], False)
         self.advance(self.end_ns)
@@ -509,9 +523,9 @@ def lost_events(capture, model, process, tid):
     return lost
 
 
-def build(capture, *, process=0, tid=0, threshold=1):
+def build(capture, *, process=0, tid=0, threshold=1, pools=False):
     """The model of a capture, as one dictionary that compares with what the programs say."""
-    options = {"process": process, "tid": tid, "threshold": threshold}
+    options = {"process": process, "tid": tid, "threshold": threshold, "pools": pools}
     first = Model(capture, **options)
     events = list(ordered_events(capture))
     for event in events:
@@ -559,4 +573,5 @@ def build(capture, *, process=0, tid=0, threshold=1):
                              model.intervals[row, a, b, "allocations"]]
                             for row, a, b, what in list(model.intervals) if what == "allocations"),
         "end_ns": model.end_ns,
+        **model.words(),
     }

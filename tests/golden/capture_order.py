@@ -35,6 +35,11 @@ def decode_run_events(capture, part):
         elif op == fmt.PROTECT:
             fields.update(map_class=high & 255)
         elif op == fmt.NOTE:
+            if (w0 & 0xFFFF) == fmt.NOTE_MARK:
+                fields.update(note=fmt.NOTE_MARK, life=w0 >> 16 & 0xFF, domain=0,
+                              address=w0 >> 24 & fmt.U32, bytes=low, stack=high)
+                runs[-1][2].append(Event(**fields))
+                continue
             if (w0 & 0xFFFF) not in (fmt.NOTE_LOST, fmt.NOTE_LIFE, fmt.NOTE_CLOCK):
                 continue
             fields.update(note=w0 & 0xFFFF, life=w0 >> 16 & 0xFFFF if w0 & 0xFFFF == 2 else 0,

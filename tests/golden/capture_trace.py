@@ -12,7 +12,7 @@ import capture_format as fmt
 MALLOC, CALLOC, REALLOC, FREE, MMAP, MREMAP, MUNMAP, BRK, MPROTECT = 1, 2, 3, 10, 16, 17, 18, 19, 20
 START, FORK, EXEC, ATTACH = range(4)
 END_CODE, END_SIGNAL, END_EXEC, END_UNKNOWN = 1, 2, 3, 4
-WHY_PAGE, WHY_EPOCH, WHY_SECTION = 2, 3, 8
+WHY_PAGE, WHY_EPOCH, WHY_SECTION, WHY_MARK = 2, 3, 8, 9
 TICK_NS = 1_000_000
 MAPS = 4
 
@@ -236,3 +236,18 @@ class Thread:
 
     def life(self, life, code=0):
         self.record(fmt.event(fmt.NOTE, fmt.NOTE_LIFE | life << 16, w1=code))
+
+    def say(self, kind, name="", number=0, stack=0):
+        """A mark, or the beginning or end of a phase."""
+        named = self.process.trace.writer.name(fmt.NAME_MARK, name) if name else 0
+        self.sync(WHY_MARK)
+        self._write(fmt.event(fmt.NOTE, fmt.NOTE_MARK | kind << 16 | named << 24,
+                              w1=number | stack << 32))
+
+    def pool_alloc(self, pool, address, size, node=0):
+        trace = self.process.trace
+        allocator = trace.writer.name(fmt.NAME_POOL, pool)
+        return self.alloc(address, size, trace.stack(node, allocator), fmt.POOLS)
+
+    def pool_free(self, pool, address):
+        self.free(address, self.process.trace.writer.name(fmt.NAME_POOL, pool), fmt.POOLS)

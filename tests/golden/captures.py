@@ -357,8 +357,59 @@ def storm_step(chance, thread, of, live, places):
         chance.choice([lambda: thread.fail(size, of[MALLOC][0]), lambda: thread.lost(2)])()
 
 
-CAPTURES = {make.__name__: make for make in (empty, script, planes, ranges, family, strange, vector, cut,
-                                             partial)}
+def words():
+    """What programs say themselves: marks, phases inside and across each other, pools."""
+    trace = Trace()
+    trace.session("server.py")
+    stack = script_stack(trace)
+    process = trace.process(60, arguments=["python3", "server.py"], python_version="3.12.1")
+    main, other = process.thread(60, "python3", main=1), process.thread(61, "worker")
+    where = stack("<module> main")
+    main.say(fmt.MARK, "ready", stack=where)
+    main.say(fmt.PHASE, "load", 1, stack=where)
+    base = main.map(RANGES, MIB, stack("<module> main load", MMAP))
+    for i in range(16):
+        main.pool_alloc("nodes", base + i * 256, 200 + i, trace.node())
+    trace.wait(3)
+    main.say(fmt.PHASE, "load: parse", 2, stack=where)
+    big = main.alloc(HEAP, 2 * MIB, stack("<module> main parse"))
+    other.say(fmt.PHASE, "request", 3)
+    main.free(big)
+    main.say(fmt.PHASE_END, number=2)
+    trace.wait(2)
+    for i in range(0, 16, 3):
+        other.pool_free("nodes", base + i * 256)
+    other.pool_free("nodes", base + 13 * 4096)          # nobody's
+    other.pool_alloc("odd\tname; \U0001F40D", base + 500_000, 5 * GIB)
+    main.say(fmt.PHASE_END, number=1)
+    other.say(fmt.PHASE_END, number=3)
+    other.say(fmt.PHASE_END, number=77)                 # begun before recording was
+    for i in range(4):
+        main.say(fmt.PHASE, "request", 4 + i, stack=where)
+        main.free(main.alloc(HEAP + 64, 1000 * (1 + i), stack("<module> main")))
+        trace.wait(1)
+        main.say(fmt.PHASE_END, number=4 + i, stack=where)
+    main.say(99, "of a later version", 5)
+    main.say(fmt.PHASE, "never ends", 9)
+    trace.wait(1)
+    main.life(4)
+    child = trace.process(62, parent=process, how=FORK, arguments=["python3", "server.py"])
+    kid = child.thread(62, "python3", main=1)
+    kid.say(fmt.MARK, "ready")                          # the same name, another process
+    kid.say(fmt.PHASE, "child", 9)
+    kid.pool_free("nodes", base + 256)                  # its parent's
+    kid.pool_alloc("nodes", base + 512, 64)
+    kid.alloc(HEAP + MIB, 3 * MIB, stack("worker"))
+    trace.wait(2)
+    child.end(END_SIGNAL, 15)
+    main.say(fmt.MARK, "", stack=where)                 # a name that is empty
+    trace.wait(1)
+    process.end()
+    return trace.finish()
+
+
+CAPTURES = {make.__name__: make for make in (empty, script, planes, ranges, family, strange, vector,
+                                             cut, partial, words)}
 
 
 def main():

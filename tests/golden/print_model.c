@@ -1,7 +1,7 @@
 /*
  * Says as JSON what the programs make of a capture, for comparison with capture_model.py.
  *
- * Usage: print_model CAPTURE [PROCESS [TID [THRESHOLD]]]
+ * Usage: print_model CAPTURE [PROCESS [TID [THRESHOLD [pools]]]]
  */
 #include "profile/profile.h"
 
@@ -118,6 +118,47 @@ static void print_time(const struct profile *profile)
     printf("]");
 }
 
+static void print_text(const char *text)
+{
+    printf("\"");
+    for (; *text != '\0'; text++)
+        printf((unsigned char)*text < 32 || *text == '"' || *text == '\\' ? "\\u%04x" : "%c",
+               (unsigned char)*text);
+    printf("\"");
+}
+
+static void print_words(const struct profile *profile)
+{
+    const struct capture *capture = profile->capture;
+
+    printf(",\n\"marks\":[");
+    for (uint32_t i = 0; i < profile->mark_count; i++) {
+        const struct profile_mark *m = &profile->marks[i];
+
+        printf("%s[%" PRIu64 ",", i > 0 ? "," : "", m->time_ns);
+        print_text(m->name);
+        printf(",%u,%u]", capture->processes[m->process_index].number, m->stream + 1);
+    }
+    printf("],\n\"phases\":[");
+    for (uint32_t i = 0; i < profile->phase_count; i++) {
+        const struct profile_phase *p = &profile->phases[i];
+
+        printf("%s[%" PRIu64 ",%" PRIu64 ",", i > 0 ? "," : "", p->from_ns, p->to_ns);
+        print_text(p->name);
+        printf(",%" PRIu64 ",%u,%u,%s]", p->peak_bytes, capture->processes[p->process_index].number,
+               p->stream + 1, p->has_ended ? "true" : "false");
+    }
+    printf("],\n\"pools\":[");
+    for (uint32_t i = 0; i < profile->pool_count; i++) {
+        const struct profile_pool *p = &profile->pools[i];
+
+        printf("%s[%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]",
+               i > 0 ? "," : "", p->allocator, p->allocations, p->frees, p->allocated_bytes,
+               p->peak_bytes, p->leaked_bytes, p->leaked_allocations);
+    }
+    printf("]");
+}
+
 int main(int argc, char **argv)
 {
     struct profile_options options = {
@@ -125,6 +166,7 @@ int main(int argc, char **argv)
         .process_number = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 0,
         .tid = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : 0,
         .temporary_threshold = argc > 4 ? strtoull(argv[4], NULL, 10) : 1,
+        .shows_pools = argc > 5,
     };
     struct error err;
     struct capture *capture = argc > 1 ? capture_open(argv[1], NULL, NULL, &err) : NULL;
@@ -143,6 +185,7 @@ int main(int argc, char **argv)
     print_owners("threads", profile->threads, capture->thread_count, 0);
     print_histograms(profile);
     print_time(profile);
+    print_words(profile);
     printf(",\n\"damage\":%s}\n",
            capture->damage.is_damaged || profile->damage.is_damaged ? "true" : "false");
     profile_destroy(profile);

@@ -35,7 +35,7 @@ def compare(tmp_path, data, **options):
     path = tmp_path / "app.bin"
     path.write_bytes(data)
     actual = say(path, options.get("process", 0), options.get("tid", 0),
-                 options.get("threshold", 1))
+                 options.get("threshold", 1), *["pools"] * options.get("pools", False))
     capture = fmt.read_capture(data)
     expected = json.loads(json.dumps(capture_model.build(capture, **options)))
     for key, value in expected.items():
@@ -86,6 +86,7 @@ def test_the_captures_are_what_their_makers_make(name):
     made = fmt.read_capture(captures.CAPTURES[name]())
     assert (kept.session, kept.processes, kept.threads, kept.codes, kept.nodes, kept.stacks) == (
         made.session, made.processes, made.threads, made.codes, made.nodes, made.stacks)
+    assert (kept.mark_names, kept.pool_names) == (made.mark_names, made.pool_names)
     assert [part.payload for part in kept.events] == [part.payload for part in made.events]
 
 
@@ -124,6 +125,31 @@ def test_truncated_captures_are_understood_alike(tmp_path):
     counts = [compare(tmp_path, data[:size])["totals"]["allocations"]
               for size in range(2000, len(data), len(data) // 25)]
     assert counts == sorted(counts) and 0 < counts[1] < counts[10] < counts[-1]
+
+
+@pytest.mark.parametrize("part", [{}, {"process": 2}, {"tid": 61}, {"pools": True}])
+def test_what_programs_say_is_understood_alike(tmp_path, part):
+    model = compare(tmp_path, captures.words(), **part)
+    assert model["marks"] and model["phases"]
+    assert bool(model["pools"]) == ("pools" not in part)
+
+
+def test_a_phase_has_the_highest_heap_that_it_saw(tmp_path):
+    model = compare(tmp_path, captures.words())
+    mib = captures.MIB
+    peaks = {name: peak for _, _, name, peak, *_ in model["phases"]}
+    assert peaks == {"load": 3 * mib, "load: parse": 3 * mib, "request": mib + 4000,
+                     "never ends": 4 * mib, "child": 4 * mib}
+    requests = [peak for _, _, name, peak, *_ in model["phases"] if name == "request"]
+    assert requests == [3 * mib, mib + 1000, mib + 2000, mib + 3000, mib + 4000]
+
+
+def test_blocks_of_pools_are_never_added_to_the_heap(tmp_path):
+    heap = compare(tmp_path, captures.words())
+    pools = compare(tmp_path, captures.words(), pools=True)
+    assert heap["totals"]["allocated_bytes"] == 6 * captures.MIB + 10_000
+    assert pools["totals"]["allocated_bytes"] == sum(pool[3] for pool in heap["pools"])
+    assert pools["totals"]["peak_bytes"] > 5 * captures.GIB > heap["totals"]["peak_bytes"]
 
 
 def test_growing_a_vector_is_temporary_with_one_allocation_in_between(tmp_path):

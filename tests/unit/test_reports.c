@@ -379,10 +379,10 @@ TEST(numbers_have_their_names)
 {
     struct memory_pool pool = {.newest = NULL};
 
-    CHECK_TEXT(label_allocator(ALLOCATOR_PYMALLOC), "pymalloc_raw_malloc");
-    CHECK_TEXT(label_allocator(43), "pymalloc_object_free");
-    CHECK_TEXT(label_allocator(ALLOCATOR_BRK), "brk");
-    CHECK_TEXT(label_allocator(255), "unknown");
+    CHECK_TEXT(label_allocator(&sample_capture, ALLOCATOR_PYMALLOC), "pymalloc_raw_malloc");
+    CHECK_TEXT(label_allocator(&sample_capture, 43), "pymalloc_object_free");
+    CHECK_TEXT(label_allocator(&sample_capture, ALLOCATOR_BRK), "brk");
+    CHECK_TEXT(label_allocator(&sample_capture, 255), "unknown");
     CHECK_TEXT(label_map_class(1), "reserved");
     CHECK_TEXT(label_map_class(77), "unknown");
     CHECK_TEXT(label_signal(&pool, 11), "SIGSEGV");

@@ -12,6 +12,7 @@ const RIGHT = 10;
 const TOP = 8;
 const BOTTOM = 20;
 const GRIP_PIXELS = 5;
+const NEAR_PIXELS = 6;
 
 /**
  * @typedef {object} TimelineHandlers
@@ -40,6 +41,7 @@ export class Timeline {
         this.to = Math.max(0, model.samples.count - 1);
         this.mark = -1;
         this.hovered = -1;
+        this.pointer = -1;
         /** @type {Float64Array[]} */
         this.curves = [];
         /** @type {null | ((sample: number) => [number, number])} */
@@ -122,6 +124,7 @@ export class Timeline {
     /** @param {PointerEvent} event */
     move(event) {
         const sample = this.sampleAt(event.offsetX);
+        this.pointer = event.offsetX;
         if (this.drag) {
             const [from, to] = this.drag(sample);
             if (from !== to) this.choose(Math.min(from, to), Math.max(from, to), false);
@@ -201,6 +204,7 @@ export class Timeline {
         if (samples.count > 0) {
             this.drawCurves(yOf, bottom);
             this.drawRange(bottom);
+            this.drawWords(bottom);
             this.drawMark(yOf, bottom);
             this.drawHover(yOf, bottom);
         }
@@ -278,6 +282,37 @@ export class Timeline {
             pen.fillRect(Math.round(x) - 0.5, TOP, 1, bottom - TOP);
             pen.fillRect(Math.round(x) - 2, (TOP + bottom) / 2 - 9, 4, 18);
         }
+    }
+
+    /**
+     * What the program said itself: phases as bars along the top, marks as lines. Those under the
+     * pointer have their names beside it.
+     * @param {number} bottom
+     */
+    drawWords(bottom) {
+        const { context: pen, palette, pointer } = this;
+        const { marks = [], phases = [] } = this.model.meta;
+        const names = [];
+        pen.fillStyle = palette.accent;
+        for (const [from, to, name, peak] of phases) {
+            const [left, right] = [this.xOf(from), this.xOf(to)];
+            pen.fillRect(left, 1, Math.max(1, right - left - 1), 4);
+            if (pointer >= left && pointer <= right) names.push(`${name} ${formatBytes(peak)}`);
+        }
+        pen.fillStyle = palette.muted;
+        for (const [ns, name] of marks) {
+            const x = Math.round(this.xOf(ns));
+            pen.fillRect(x, TOP, 1, bottom - TOP);
+            pen.fillRect(x - 2, TOP, 5, 3);
+            if (Math.abs(pointer - x) <= NEAR_PIXELS) names.push(name);
+        }
+        if (this.hovered < 0 || names.length === 0) return;
+        const isRight = pointer > this.width / 2;
+        pen.fillStyle = palette.ink;
+        pen.textAlign = isRight ? 'right' : 'left';
+        names.slice(0, 4).forEach((name, line) => {
+            pen.fillText(name, pointer + (isRight ? -8 : 8), TOP + 12 + 14 * line);
+        });
     }
 
     /**

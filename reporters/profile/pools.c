@@ -1,0 +1,113 @@
+/*
+ * Pools. Runs in the tools.
+ */
+#include "profile/pools.h"
+
+#include "base/memory.h"
+#include "memtrack/format.h"
+#include "memtrack/protocol.h"
+
+#include <stdlib.h>
+
+void pools_init(struct pools *pools, uint32_t process_count)
+{
+    *pools = (struct pools){.process_count = process_count};
+}
+
+/* Most programs have none: room is made for the first block. */
+static void make_room(struct pools *pools)
+{
+    if (pools->sums != NULL)
+        return;
+    pools->sums = memory_allocate(ALLOCATOR_COUNT, sizeof(*pools->sums));
+    pools->live_bytes = memory_allocate(ALLOCATOR_COUNT, sizeof(*pools->live_bytes));
+    pools->blocks = memory_allocate(pools->process_count, sizeof(*pools->blocks));
+}
+
+static void release(struct pools *pools, struct live_blocks *blocks, struct live_block *live)
+{
+    pools->live_bytes[live->block.row] -= live->block.bytes;
+    live_blocks_remove(blocks, live);
+}
+
+static void allocate(struct pools *pools, uint8_t allocator, const struct event *event)
+{
+    struct live_blocks *blocks = &pools->blocks[event->process_index];
+    struct profile_pool *sum = &pools->sums[allocator];
+    struct live_block *live = live_blocks_find(blocks, LIVE_KEY | event->address);
+    bool is_new;
+
+    if (live != NULL)
+        release(pools, blocks, live);
+    live = live_blocks_put(blocks, LIVE_KEY | event->address, &is_new);
+    live->block = (struct block){.bytes = event->bytes, .row = allocator};
+    sum->allocations++;
+    sum->allocated_bytes += event->bytes;
+    pools->live_bytes[allocator] += event->bytes;
+    if (pools->live_bytes[allocator] > sum->peak_bytes)
+        sum->peak_bytes = pools->live_bytes[allocator];
+}
+
+void pools_take(struct pools *pools, const struct capture *capture, const struct event *event)
+{
+    struct live_block *live;
+
+    make_room(pools);
+    if (event->op == EVENT_ALLOC)
+        allocate(pools, capture->stacks[event->stack].allocator, event);
+    if (event->op != EVENT_FREE)
+        return;
+    live = live_blocks_find(&pools->blocks[event->process_index], LIVE_KEY | event->address);
+    if (live == NULL)
+        return;
+    pools->sums[live->block.row].frees++;
+    release(pools, &pools->blocks[event->process_index], live);
+}
+
+void pools_end_process(struct pools *pools, uint32_t process_index)
+{
+    struct live_blocks *blocks;
+
+    if (pools->sums == NULL)
+        return;
+    blocks = &pools->blocks[process_index];
+    for (size_t i = 0; i < blocks->slot_count; i++) {
+        const struct live_block *live = &blocks->slots[i];
+
+        if (live->key == 0)
+            continue;
+        pools->sums[live->block.row].leaked_bytes += live->block.bytes;
+        pools->sums[live->block.row].leaked_allocations++;
+        pools->live_bytes[live->block.row] -= live->block.bytes;
+    }
+    live_blocks_finish(blocks);
+}
+
+struct profile_pool *pools_sums(const struct pools *pools, uint32_t *ret_count)
+{
+    struct profile_pool *sums;
+    uint32_t count = 0;
+
+    *ret_count = 0;
+    if (pools->sums == NULL)
+        return NULL;
+    sums = memory_allocate(ALLOCATOR_COUNT, sizeof(*sums));
+    for (unsigned i = 0; i < ALLOCATOR_COUNT; i++) {
+        if (pools->sums[i].allocations == 0)
+            continue;
+        sums[count] = pools->sums[i];
+        sums[count++].allocator = (uint8_t)i;
+    }
+    *ret_count = count;
+    return sums;
+}
+
+void pools_finish(struct pools *pools)
+{
+    for (uint32_t i = 0; pools->blocks != NULL && i < pools->process_count; i++)
+        live_blocks_finish(&pools->blocks[i]);
+    free(pools->sums);
+    free(pools->live_bytes);
+    free(pools->blocks);
+    *pools = (struct pools){0};
+}
