@@ -69,7 +69,7 @@ static void check_superblock(const struct capture_bytes *capture, uint64_t realt
     CHECK(capture->size_bytes >= SUPERBLOCK_BYTES);
     CHECK(memcmp(bytes, "\x89MTK\r\n\x1a\n", 8) == 0);
     CHECK_EQUAL(le_load_u16(bytes + 8), 1);
-    CHECK_EQUAL(le_load_u16(bytes + 10), 0);
+    CHECK_EQUAL(le_load_u16(bytes + 10), FORMAT_MINOR);
     CHECK_EQUAL(le_load_u32(bytes + 12), 64);
     CHECK(memcmp(bytes + 16, uuid, 16) == 0);
     CHECK_EQUAL(le_load_u64(bytes + 32), 0);
