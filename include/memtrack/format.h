@@ -41,8 +41,9 @@ enum section_flag {
 
 enum section_coder {
     CODER_NONE = 0,
-    CODER_FIXED = 1,  /* 16 bytes a record: docs/format.md section 3 */
-    CODER_PLANES = 2, /* the same, byte by byte */
+    CODER_FIXED = 1,   /* 16 bytes a record: docs/format.md section 3 */
+    CODER_PLANES = 2,  /* the same, byte by byte */
+    CODER_COMPACT = 3, /* distances, and what was foretold */
 };
 
 /* Kinds in a RECORDS section. */
@@ -124,7 +125,7 @@ enum summary_field {
     SUMMARY_REASON = 10,
 };
 
-/* EVENTS, coders 1 and 2. */
+/* Records of EVENTS, as coders 1 and 2 have them. */
 enum event_op {
     EVENT_ALLOC = 1,
     EVENT_FREE = 2,

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "capture/capture.h"
 #include "capture/cursor.h"
+#include "capture/events.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,13 +20,10 @@ extern const char capture_remedy_cut[];
 
 /* An EVENTS section: checked against the threads that were known when it was met. */
 struct capture_section_entry {
-    const uint8_t *payload; /* the mapping's */
-    uint64_t offset;        /* of the payload in the file, for messages */
+    struct events_payload events; /* bytes: the mapping's */
+    uint64_t offset;              /* of the payload in the file, for messages */
     uint64_t first_segment;
-    uint32_t payload_bytes, raw_bytes, record_count;
     uint32_t stream; /* index in capture.threads */
-    bool is_packed;
-    bool is_in_planes; /* coder 2 */
 };
 
 /* Behind capture.memory: what the tables have room for, and the texts. */

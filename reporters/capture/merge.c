@@ -12,9 +12,9 @@
 
 #include "base/memory.h"
 #include "capture/decode.h"
+#include "capture/events.h"
 #include "capture/heap.h"
 #include "capture/load.h"
-#include "capture/planes.h"
 #include "memtrack/format.h"
 #include "memtrack/protocol.h"
 
@@ -45,23 +45,31 @@ struct capture_merge {
     uint32_t *next_section; /* of the same stream, or none */
     uint32_t *joining;      /* processes that have stopped waiting */
     uint32_t joining_count;
-    uint8_t *planes; /* of a section that is being unpacked */
-    size_t planes_capacity;
+    struct events_unpacker unpacker;
     struct event common; /* of the current run */
     bool is_in_run;
     struct capture_damage damage;
 };
 
-static bool spoil(struct capture_merge *merge, const struct merge_stream *stream, const char *what)
+static bool spoil_at(struct capture_merge *merge, const struct merge_stream *stream,
+                     uint64_t inside, const char *what, const char *remedy)
 {
     const struct capture_section_entry *section = &merge->capture->sections[stream->section];
+
+    capture_damage_set(&merge->damage, merge->capture->file, section->offset + inside, what,
+                       remedy);
+    return false;
+}
+
+static bool spoil(struct capture_merge *merge, const struct merge_stream *stream, const char *what)
+{
+    const struct events_payload *payload = &merge->capture->sections[stream->section].events;
     uint64_t inside = 0;
 
-    if (!section->is_packed && !section->is_in_planes && stream->unpacked != NULL)
+    /* Only there the records stand in the file as they were decoded. */
+    if (!payload->is_packed && payload->coder == CODER_FIXED && stream->unpacked != NULL)
         inside = (uint64_t)(stream->decoder.at - stream->unpacked);
-    capture_damage_set(&merge->damage, merge->capture->file, section->offset + inside, what,
-                       capture_remedy_damaged);
-    return false;
+    return spoil_at(merge, stream, inside, what, capture_remedy_damaged);
 }
 
 /* Sections in file order are each stream's sections in its own order. */
@@ -86,39 +94,21 @@ static bool has_run(const struct capture_merge *merge, const struct merge_stream
            stream->segment <= merge->capture->processes[stream->process].bound_segment;
 }
 
-/* ret_records: the caller's, section->raw_bytes. */
-static bool unpack_records(struct capture_merge *merge, const struct capture_section_entry *section,
-                           uint8_t *ret_records)
-{
-    uint8_t *unpacked = ret_records;
-
-    if (section->is_in_planes) {
-        if (section->raw_bytes > merge->planes_capacity)
-            merge->planes =
-                memory_grow(merge->planes, &merge->planes_capacity, section->raw_bytes, 1);
-        unpacked = merge->planes;
-    }
-    if (!capture_unpack(section->payload, section->payload_bytes, section->is_packed,
-                        section->raw_bytes, unpacked))
-        return false;
-    if (section->is_in_planes)
-        planes_join(unpacked, section->record_count, ret_records);
-    return true;
-}
-
 /* Unpack the section that a stream is about to begin. */
 static bool unpack_section(struct capture_merge *merge, struct merge_stream *stream)
 {
     const struct capture_section_entry *section = &merge->capture->sections[stream->section];
+    size_t size_bytes = (size_t)section->events.record_count * EVENT_BYTES;
+    struct events_fault fault;
     struct decode_sync sync;
     size_t capacity = 0;
 
     /* Without zeroing it: all of it is written. */
-    stream->unpacked = memory_grow(NULL, &capacity, section->raw_bytes, 1);
-    stream->decoder = (struct decoder){stream->unpacked, stream->unpacked + section->raw_bytes,
+    stream->unpacked = memory_grow(NULL, &capacity, size_bytes, 1);
+    stream->decoder = (struct decoder){stream->unpacked, stream->unpacked + size_bytes,
                                        merge->capture->stack_count};
-    if (!unpack_records(merge, section, stream->unpacked))
-        return spoil(merge, stream, "payload that does not unpack");
+    if (!events_unpack(&merge->unpacker, &section->events, stream->unpacked, &fault))
+        return spoil_at(merge, stream, fault.inside_bytes, fault.what, fault.remedy);
     if (!decode_peek_sync(&stream->decoder, &sync) || sync.segment != section->first_segment)
         return spoil(merge, stream, "events that do not begin with their segment");
     return true;
@@ -248,7 +238,7 @@ void capture_merge_close(struct capture_merge *merge)
     free(merge->streams);
     free(merge->processes);
     free(merge->joining);
-    free(merge->planes);
+    events_unpacker_finish(&merge->unpacker);
     free(merge->next_section);
     free(merge);
 }

@@ -124,14 +124,11 @@ static bool take_events(struct opening *opening, const struct section *section)
     struct capture *capture = opening->capture;
     struct capture_memory *memory = capture->memory;
     const struct capture_thread *thread;
+    struct events_payload events;
+    struct events_fault fault;
 
-    if (section->coder != CODER_FIXED && section->coder != CODER_PLANES)
-        return spoil(opening, opening->offset, "events packed in an unknown way",
-                     capture_remedy_newer);
-    if (section->record_count == 0 ||
-        section->raw_bytes != (uint64_t)section->record_count * EVENT_BYTES)
-        return spoil(opening, opening->offset, "events that do not fill their section",
-                     capture_remedy_damaged);
+    if (!events_payload_of(section, &events, &fault))
+        return spoil(opening, opening->offset, fault.what, fault.remedy);
     if (section->stream == 0 || section->stream > capture->thread_count)
         return spoil(opening, opening->offset, "events of an unknown thread",
                      capture_remedy_damaged);
@@ -142,15 +139,10 @@ static bool take_events(struct opening *opening, const struct section *section)
     capture->sections = memory_grow(capture->sections, &memory->section_capacity,
                                     (size_t)capture->section_count + 1, sizeof(*capture->sections));
     capture->sections[capture->section_count++] = (struct capture_section_entry){
-        .payload = section->payload,
+        .events = events,
         .offset = section->payload_offset,
         .first_segment = section->first_segment,
-        .payload_bytes = section->payload_bytes,
-        .raw_bytes = section->raw_bytes,
-        .record_count = section->record_count,
         .stream = section->stream - 1,
-        .is_packed = section->flags & SECTION_LZ4,
-        .is_in_planes = section->coder == CODER_PLANES,
     };
     capture->event_payload_bytes += section->payload_bytes;
     capture->event_record_count += section->record_count;

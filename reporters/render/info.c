@@ -14,29 +14,40 @@
 #include <string.h>
 #include <time.h>
 
-/* Sections of one type. */
+/* Sections of one type; those of events by their coder. */
 struct section_sum {
-    const char *name;
+    const char *name, *coder; /* NULL: has none */
+    uint8_t type, coder_number;
     uint64_t count, records, raw_bytes, file_bytes;
 };
 
 enum {
-    SUM_OTHER = 0, /* types of a later version */
-    SUM_COUNT = SECTION_DIRECTORY + 1,
+    SUM_COUNT = 6, /* the last: types of a later version */
 };
 
 struct section_sums {
     struct section_sum sums[SUM_COUNT];
 };
 
+static struct section_sum *find_sum(struct section_sums *sums, const struct section *section)
+{
+    struct section_sum *sum = sums->sums;
+
+    while (sum->type != 0 && (sum->type != section->type ||
+                              (sum->coder != NULL && sum->coder_number != section->coder)))
+        sum++;
+    return sum;
+}
+
 static struct section_sums sum_sections(const struct capture *capture)
 {
-    struct section_sums sums = {.sums = {
-                                    [SUM_OTHER] = {.name = "other"},
-                                    [SECTION_EVENTS] = {.name = "events"},
-                                    [SECTION_RECORDS] = {.name = "records"},
-                                    [SECTION_DIRECTORY] = {.name = "directory"},
-                                }};
+    struct section_sums sums = {
+        .sums = {{"events", "fixed", SECTION_EVENTS, CODER_FIXED, 0, 0, 0, 0},
+                 {"events", "planes", SECTION_EVENTS, CODER_PLANES, 0, 0, 0, 0},
+                 {"events", "compact", SECTION_EVENTS, CODER_COMPACT, 0, 0, 0, 0},
+                 {"records", NULL, SECTION_RECORDS, 0, 0, 0, 0, 0},
+                 {"directory", NULL, SECTION_DIRECTORY, 0, 0, 0, 0, 0},
+                 {"other", NULL, 0, 0, 0, 0, 0, 0}}};
     struct capture_bytes bytes = {capture->file, capture->bytes, capture->file_bytes};
     struct section section;
     size_t offset;
@@ -47,7 +58,7 @@ static struct section_sums sum_sections(const struct capture *capture)
     for (offset = le_load_u32(capture->bytes + 12);
          offset < bytes.size_bytes && section_read(&bytes, offset, &section, NULL);
          offset = section.next_offset) {
-        struct section_sum *sum = &sums.sums[section.type < SUM_COUNT ? section.type : SUM_OTHER];
+        struct section_sum *sum = find_sum(&sums, &section);
 
         sum->count++;
         sum->records += section.record_count;
@@ -178,10 +189,12 @@ static void write_sections(const struct render_input *input, FILE *out)
 
     for (unsigned i = 0; i < SUM_COUNT; i++) {
         const struct section_sum *sum = &sums.sums[i];
+        char name[32];
 
         if (sum->count == 0)
             continue;
-        table_add(table, sum->name);
+        snprintf(name, sizeof(name), sum->coder != NULL ? "%s, %s" : "%s", sum->name, sum->coder);
+        table_add(table, name);
         table_add(table, numbers_format_count(sum->count).text);
         table_add(table, numbers_format_count(sum->records).text);
         table_add(table, units_format_size(sum->raw_bytes, 0).text);
@@ -240,6 +253,10 @@ static void write_json(const struct render_input *input, const struct verificati
         json_write_number(&json, "records", sum->records);
         json_write_number(&json, "raw_bytes", sum->raw_bytes);
         json_write_number(&json, "file_bytes", sum->file_bytes);
+        if (sum->coder != NULL)
+            json_write_text(&json, "coder", sum->coder);
+        else
+            json_write_null(&json, "coder");
         json_write_close(&json);
     }
     json_write_close(&json);

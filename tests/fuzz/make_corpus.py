@@ -23,7 +23,8 @@ def unpacked(data):
         part, offset = fmt.read_section(data, offset)
         if part.kind == fmt.DIRECTORY:
             break
-        payload = fmt.split_planes(part.payload) if part.coder == 2 else part.payload
+        is_events = part.kind == fmt.EVENTS
+        payload = fmt.encode_events(part.payload, part.coder) if is_events else part.payload
         out += fmt.section(part.kind, payload, records=part.records, pack=False,
                            stream=part.stream, process=part.process, segment=part.segment,
                            coder=part.coder)
@@ -33,7 +34,7 @@ def unpacked(data):
 def main():
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    made = {name: make() for name, make in captures.CAPTURES.items() if name not in ("script", "planes")}
+    made = {name: make() for name, make in captures.CAPTURES.items() if name not in ("script", "planes", "compact")}
     made.update({f"storm{seed}": captures.storm(seed, steps=80, bound_steps=seed * 7) for seed in range(8)})
     for name, data in made.items():
         for choice in CHOICES:

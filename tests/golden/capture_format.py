@@ -11,6 +11,11 @@ from dataclasses import dataclass, field
 import lz4.block
 import xxhash
 
+import capture_compact
+from capture_basics import (ADDRESS_MASK, ALLOC, FAIL, FREE, MAP, NOTE, NOTE_CLOCK, NOTE_LIFE,
+                            NOTE_LOST, NOTE_MARK, PROTECT, SYNC, U32, UNDO, UNMAP, WIDE, Cursor, fold, unfold,
+                            varint)
+
 SUPERBLOCK_MAGIC = b"\x89MTK\r\n\x1a\n"
 TRAILER_MAGIC = b"MTKEND\r\n"
 SUPERBLOCK_BYTES = 64
@@ -23,9 +28,6 @@ FLAG_LZ4 = 1
 
 SESSION, PROCESS, THREAD, CODE, NODES, STACKS, TICKS, RSS, BOUND, SUMMARY, NAME = range(1, 12)
 
-ALLOC, FREE, MAP, UNMAP, PROTECT, UNDO, FAIL, SYNC, NOTE = range(1, 10)
-WIDE = 15
-NOTE_LOST, NOTE_LIFE, NOTE_CLOCK, NOTE_MARK = 1, 2, 3, 4
 MARK, PHASE, PHASE_END = 0, 3, 4
 NAME_MARK, NAME_POOL = 2, 3
 FIRST_POOL = 128
@@ -52,10 +54,6 @@ SUMMARY_FIELDS = {
 TEXTS = {"version", "host", "machine", "directory", "executable", "python_version", "name",
          "reason"}
 
-ADDRESS_MASK = (1 << 57) - 1
-U32 = 0xFFFFFFFF
-
-
 class FormatError(Exception):
     """The first byte that is not right, and why."""
 
@@ -67,58 +65,6 @@ class FormatError(Exception):
 
 def checksum(data):
     return xxhash.xxh3_64_intdigest(data)
-
-
-def varint(value):
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def fold(value):
-    return value << 1 if value >= 0 else (-value << 1) - 1
-
-
-def unfold(value):
-    return -(value >> 1) - 1 if value & 1 else value >> 1
-
-
-class Cursor:
-    """Bytes being read from the front."""
-
-    def __init__(self, data):
-        self.data = data
-        self.at = 0
-
-    def left(self):
-        return len(self.data) - self.at
-
-    def take(self, count):
-        if count > self.left():
-            raise ValueError("bytes end too early")
-        piece = self.data[self.at:self.at + count]
-        self.at += count
-        return piece
-
-    def byte(self):
-        return self.take(1)[0]
-
-    def varint(self):
-        value = 0
-        for shift in range(0, 70, 7):
-            byte = self.byte()
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                if (shift and byte == 0) or value >> 64:
-                    raise ValueError("varint that is not the shortest")
-                return value
-        raise ValueError("varint of more than 64 bits")
-
-    def blob(self):
-        return self.take(self.varint())
 
 
 def text_bytes(text):
@@ -173,7 +119,7 @@ def section(kind, payload, *, records=0, pack=True, stream=0, process=0, segment
     return header + struct.pack("<Q", checksum(header)) + padded
 
 
-def superblock(uuid, realtime_ns, *, major=1, minor=0, features=0):
+def superblock(uuid, realtime_ns, *, major=1, minor=1, features=0):
     head = struct.pack("<8sHHI16sQQQ", SUPERBLOCK_MAGIC, major, minor, SUPERBLOCK_BYTES, uuid,
                        features, realtime_ns, 0)
     return head + struct.pack("<Q", checksum(head))
@@ -201,6 +147,27 @@ def join_planes(planes):
     for at in range(EVENT_BYTES):
         records[at::EVENT_BYTES] = planes[at * count:(at + 1) * count]
     return bytes(records)
+
+
+def encode_events(records, coder):
+    """The payload of so many whole records."""
+    if coder == 3:
+        return capture_compact.encode(records)
+    return split_planes(records) if coder == 2 else records
+
+
+def decode_events(payload, coder, count, offset):
+    """The records of a payload that stands at an offset in the file."""
+    if coder not in (1, 2, 3):
+        raise FormatError(offset, "events packed in an unknown way")
+    if coder == 3:
+        try:
+            return capture_compact.decode(payload, count)
+        except ValueError as error:
+            raise FormatError(offset, f"events: {error}") from error
+    if len(payload) != count * EVENT_BYTES:
+        raise FormatError(offset, "events that do not fill their section")
+    return join_planes(payload) if coder == 2 else payload
 
 
 class CaptureWriter:
@@ -289,10 +256,8 @@ class CaptureWriter:
     def events(self, process, stream, segment, payload, pack=True):
         """Write a section of events, and before it the records that are kept."""
         self.records()
-        records = len(payload) // EVENT_BYTES
-        if self.coder == 2:
-            payload = split_planes(payload)
-        self.append(EVENTS, payload, records=records, stream=stream, process=process,
+        self.append(EVENTS, encode_events(payload, self.coder),
+                    records=len(payload) // EVENT_BYTES, stream=stream, process=process,
                     segment=segment, coder=self.coder, pack=pack)
 
     def finish(self):
@@ -401,8 +366,8 @@ def read_section(data, offset):
             raise FormatError(start, f"payload does not unpack ({error})") from error
     if len(payload) != raw_bytes:
         raise FormatError(start, "section with two sizes")
-    if kind == EVENTS and coder == 2 and raw_bytes == records * EVENT_BYTES:
-        payload = join_planes(payload)
+    if kind == EVENTS:
+        payload = decode_events(payload, coder, records, start)
     return Section(offset, kind, flags, segment, process, stream, records, coder, payload), end
 
 

@@ -91,6 +91,11 @@ def planes():
     return script(coder=2)
 
 
+def compact():
+    """The same program with its events in coder 3."""
+    return script(coder=3)
+
+
 def ranges():
     """The mmap family: partial unmaps, MAP_FIXED, mremap, PROTECT, failures, classes."""
     trace = Trace()
@@ -274,7 +279,7 @@ def storm(seed=1, steps=2000, threads=4, forks=2, bound_steps=0, places=300, **s
     bound_steps: so often all is written with its bounds, as a collector does; 0: at the end.
     places: addresses that blocks may have. session: what else the session says."""
     chance = random.Random(seed)
-    trace = Trace(fmt.CaptureWriter(coder=1 + seed % 2), chance.choice([2, 16, 200]))
+    trace = Trace(fmt.CaptureWriter(coder=1 + seed % 3), chance.choice([2, 16, 200]))
     trace.session("storm", str(seed), **session)
     stacks = [trace.stack(trace.node((trace.code("s.py", f"f{i}", 1), 2 * i)), a, c)
               for i in range(6) for a, c in [(MALLOC, 0), (REALLOC, 0), (MMAP, 0), (MMAP, 1),
@@ -408,8 +413,8 @@ def words():
     return trace.finish()
 
 
-CAPTURES = {make.__name__: make for make in (empty, script, planes, ranges, family, strange, vector,
-                                             cut, partial, words)}
+CAPTURES = {make.__name__: make for make in
+            (empty, script, planes, compact, ranges, family, strange, vector, cut, partial, words)}
 
 
 def main():

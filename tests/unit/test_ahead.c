@@ -58,7 +58,8 @@ static uint64_t compare_ways(const struct capture *capture)
 
 TEST(events_read_ahead_are_the_same_in_the_same_order)
 {
-    static const char *const names[] = {"script", "planes", "family", "strange", "empty"};
+    static const char *const names[] = {"script", "planes",  "compact",
+                                        "family", "strange", "empty"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         struct capture *with_thread = open_golden(names[i], MANY_EVENTS);

@@ -1,0 +1,276 @@
+/*
+ * Records to bytes of coder 3. The collector's pack thread does it to every event.
+ *
+ * What holds: what an encoder finds by itself (where an address was met last) only chooses between
+ * ways to say the same; a decoder needs none of it.
+ */
+#include "capture/compact.h"
+
+#include "base/memory.h"
+#include "capture/compact_model.h"
+#include "memtrack/format.h"
+#include "memtrack/varint.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    FEW_RECORDS = 4096,
+    FEW_BITS = 13,
+    MANY_BITS = 16,
+    AT_W1 = 8,
+    RANGE_MAX_BYTES = 3 * VARINT_MAX_BYTES, /* of an extension's content */
+};
+
+struct compact_encoder {
+    struct compact_model model;
+    unsigned met_shift;
+    uint16_t met[1 << MANY_BITS]; /* the last record with an address, by its hash; 0 also: none */
+};
+
+struct compact_encoder *compact_encoder_create(void)
+{
+    return memory_allocate(1, sizeof(struct compact_encoder));
+}
+
+void compact_encoder_destroy(struct compact_encoder *encoder)
+{
+    free(encoder);
+}
+
+static inline uint8_t *put_varint(uint8_t *at, uint64_t value)
+{
+    return at + varint_encode(value, at);
+}
+
+static inline uint8_t *put_u16(uint8_t *at, uint32_t value)
+{
+    le_store_u16((uint16_t)value, at);
+    return at + 2;
+}
+
+/* Find how many records ago an address was met, 0 when it is not known, and note it. */
+static inline uint32_t find_distance(struct compact_encoder *encoder, const uint8_t *records,
+                                     uint32_t index, uint64_t key)
+{
+    uint16_t *met = &encoder->met[(key * UINT64_C(0x9e3779b97f4a7c15)) >> encoder->met_shift];
+    uint32_t before = *met;
+
+    *met = (uint16_t)index;
+    if (before >= index ||
+        (le_load_u64(records + (size_t)before * EVENT_BYTES) & COMPACT_KEY_MASK) != key)
+        return 0;
+    return index - before;
+}
+
+/* Tell an address in full. */
+static uint8_t *put_told(struct compact_model *model, uint8_t *at, uint64_t key)
+{
+    uint64_t address = key & EVENT_ADDRESS_MASK, difference;
+    uint32_t domain = (uint32_t)(key >> EVENT_DOMAIN_SHIFT);
+    uint64_t folded;
+
+    difference = address - model->told[domain];
+    folded = varint_fold((int64_t)difference);
+    if (domain == model->domain && difference % (1u << COMPACT_LITERAL_UNIT_SHIFT) == 0)
+        at = put_varint(at, varint_fold((int64_t)difference >> COMPACT_LITERAL_UNIT_SHIFT) << 1);
+    else
+        at = put_varint(at, folded << COMPACT_LITERAL_SHIFT |
+                                (uint64_t)domain << COMPACT_LITERAL_DOMAIN_SHIFT |
+                                COMPACT_LITERAL_DOMAIN);
+    compact_note_place(model, domain, address);
+    return at;
+}
+
+/* The address of an allocation. ret_place: its part of the header. */
+static inline uint8_t *put_place(struct compact_encoder *encoder, uint8_t *at, uint64_t key,
+                                 uint32_t distance, uint32_t bytes, uint32_t *ret_place)
+{
+    struct compact_model *model = &encoder->model;
+    uint64_t address = key & EVENT_ADDRESS_MASK;
+    uint32_t domain = (uint32_t)(key >> EVENT_DOMAIN_SHIFT);
+
+    if (distance != 0) {
+        if (distance <= COMPACT_PLACE_NEAR_COUNT) {
+            *ret_place = distance - 1;
+            return at;
+        }
+        if (distance < COMPACT_PLACE_TWO_BYTES_FIRST) {
+            *ret_place = COMPACT_PLACE_BYTE;
+            *at = (uint8_t)(distance - COMPACT_PLACE_BYTE_FIRST);
+            return at + 1;
+        }
+        *ret_place = COMPACT_PLACE_TWO_BYTES;
+        return put_u16(at, distance - COMPACT_PLACE_TWO_BYTES_FIRST);
+    }
+    if (domain == model->domain && address == model->next[domain]) {
+        *ret_place = COMPACT_PLACE_NEXT;
+        compact_note_place(model, domain, address);
+    } else {
+        *ret_place = COMPACT_PLACE_TOLD;
+        at = put_told(model, at, key);
+    }
+    compact_note_next(model, domain, address, bytes);
+    return at;
+}
+
+static inline uint8_t *put_alloc(struct compact_encoder *encoder, uint8_t *header,
+                                 uint32_t distance, uint64_t key, uint64_t w1)
+{
+    struct compact_model *model = &encoder->model;
+    struct compact_site *site = compact_foretold(model);
+    uint32_t bytes = (uint32_t)w1, stack = (uint32_t)(w1 >> EVENT_STACK_SHIFT);
+    uint32_t place, choice = COMPACT_SITE_KNOWN;
+    uint8_t *at = put_place(encoder, header + 1, key, distance, bytes, &place);
+
+    if (site->stack != stack) {
+        uint32_t *size = &model->sizes[compact_hash(stack)];
+
+        at = put_varint(at, varint_fold((int64_t)stack - (int64_t)model->stack));
+        choice = *size == bytes ? COMPACT_SITE_STACK : COMPACT_SITE_NEW;
+        *size = bytes;
+    } else if (site->bytes != bytes) {
+        choice = COMPACT_SITE_SIZE;
+    }
+    if ((choice & COMPACT_SITE_SIZE) != 0)
+        at = put_varint(at, bytes);
+    *site = (struct compact_site){stack, bytes};
+    compact_note_site(model, stack, bytes);
+    *header = (uint8_t)(place << COMPACT_PLACE_SHIFT | choice << COMPACT_SITE_SHIFT);
+    return at;
+}
+
+/* A release by whom blocks of the domain are usually released. */
+static inline uint8_t *put_free(struct compact_model *model, uint8_t *at, uint32_t distance,
+                                uint64_t key, uint32_t *ret_code)
+{
+    if (distance == 0) {
+        *ret_code = COMPACT_FREE_TOLD;
+        return put_told(model, at, key);
+    }
+    if (distance <= COMPACT_FREE_NEAR_COUNT) {
+        *ret_code = distance - 1;
+        return at;
+    }
+    if (distance < COMPACT_FREE_TWO_BYTES_FIRST) {
+        *ret_code = COMPACT_FREE_BYTE + ((distance - COMPACT_FREE_BYTE_FIRST) >> 8);
+        *at = (uint8_t)(distance - COMPACT_FREE_BYTE_FIRST);
+        return at + 1;
+    }
+    *ret_code = COMPACT_FREE_TWO_BYTES;
+    return put_u16(at, distance - COMPACT_FREE_TWO_BYTES_FIRST);
+}
+
+static uint8_t *put_realloc(struct compact_model *model, uint8_t *at, uint32_t distance,
+                            uint64_t key, uint32_t *ret_code)
+{
+    if (distance == 0) {
+        *ret_code = COMPACT_REALLOC_TOLD;
+        return put_told(model, at, key);
+    }
+    if (distance <= COMPACT_REALLOC_NEAR_COUNT) {
+        *ret_code = COMPACT_REALLOC_NEAR + distance - 1;
+        return at;
+    }
+    *ret_code = COMPACT_REALLOC_TWO_BYTES;
+    return put_u16(at, distance);
+}
+
+static inline uint8_t *put_release(struct compact_encoder *encoder, uint8_t *header,
+                                   uint32_t distance, uint64_t key, uint64_t allocator)
+{
+    struct compact_model *model = &encoder->model;
+    uint8_t *at = header + 1;
+    uint32_t code;
+
+    if (allocator == compact_usual_release(key)) {
+        at = put_free(model, at, distance, key, &code);
+    } else if (allocator == compact_realloc_release(key)) {
+        at = put_realloc(model, at, distance, key, &code);
+    } else {
+        code = COMPACT_FREE_OTHER;
+        *at++ = (uint8_t)allocator;
+        at = put_varint(at, distance);
+        if (distance == 0)
+            at = put_told(model, at, key);
+    }
+    *header = (uint8_t)(code << COMPACT_FREE_SHIFT | COMPACT_RELEASE);
+    return at;
+}
+
+/* The content of a record that is not a block's. Returns its end, or NULL when it has no form. */
+static uint8_t *put_content(struct compact_model *model, uint8_t *at, uint64_t w0, uint64_t w1)
+{
+    uint64_t address = w0 & EVENT_ADDRESS_MASK, high = w1 >> 32;
+    uint64_t domain = w0 >> EVENT_DOMAIN_SHIFT & EVENT_DOMAIN_MASK;
+    uint32_t low = (uint32_t)w1;
+
+    switch (w0 >> EVENT_OP_SHIFT) {
+    case EVENT_MAP:
+    case EVENT_UNMAP:
+    case EVENT_PROTECT:
+    case EVENT_UNDO:
+    case EVENT_FAIL:
+        *at++ = (uint8_t)domain;
+        at = put_varint(at, varint_fold((int64_t)(address - model->range)));
+        model->range = address;
+        return put_varint(put_varint(at, low), high);
+    case EVENT_SYNC:
+        if (domain != 0)
+            return NULL;
+        at = put_varint(at, varint_fold((int64_t)(address - model->segment)));
+        at = put_varint(at, varint_fold((int64_t)low - (int64_t)model->tick));
+        model->segment = address;
+        model->tick = low;
+        return put_varint(at, high);
+    case EVENT_NOTE:
+        return domain != 0 ? NULL : put_varint(put_varint(at, address), w1);
+    case EVENT_WIDE:
+        return address != 0 || domain != 0 || high != 0 ? NULL : put_varint(at, low);
+    default:
+        return NULL;
+    }
+}
+
+static uint8_t *put_extension(struct compact_model *model, uint8_t *header, uint64_t w0,
+                              uint64_t w1)
+{
+    uint8_t *content = header + 2; /* its length is a byte */
+    uint8_t *end = put_content(model, content, w0, w1);
+    uint32_t code = (uint32_t)(w0 >> EVENT_OP_SHIFT);
+
+    if (end == NULL) {
+        code = COMPACT_EXTENSION_RECORD;
+        le_store_u64(w0, content);
+        le_store_u64(w1, content + AT_W1);
+        end = content + EVENT_BYTES;
+    }
+    header[0] = (uint8_t)(COMPACT_EXTENSION | code << COMPACT_EXTENSION_SHIFT);
+    header[1] = (uint8_t)(end - content);
+    return end;
+}
+
+size_t compact_encode(struct compact_encoder *encoder, const uint8_t *records, uint32_t count,
+                      uint8_t *ret_bytes)
+{
+    unsigned bits = count <= FEW_RECORDS ? FEW_BITS : MANY_BITS;
+    uint8_t *at = ret_bytes;
+
+    memset(&encoder->model, 0, sizeof(encoder->model));
+    memset(encoder->met, 0, sizeof(encoder->met[0]) << bits);
+    encoder->met_shift = 64 - bits;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint8_t *record = records + (size_t)i * EVENT_BYTES;
+        uint64_t w0 = le_load_u64(record), w1 = le_load_u64(record + AT_W1);
+        uint64_t op = w0 >> EVENT_OP_SHIFT, key = w0 & COMPACT_KEY_MASK;
+
+        if (op == EVENT_ALLOC)
+            at = put_alloc(encoder, at, find_distance(encoder, records, i, key), key, w1);
+        else if (op == EVENT_FREE && w1 < ALLOCATOR_COUNT)
+            at = put_release(encoder, at, find_distance(encoder, records, i, key), key, w1);
+        else
+            at = put_extension(&encoder->model, at, w0, w1);
+    }
+    return (size_t)(at - ret_bytes);
+}
