@@ -7,7 +7,7 @@
 #include "collect/pack.h"
 
 #include "base/memory.h"
-#include "capture/planes.h"
+#include "capture/compact.h"
 #include "collect/pool.h"
 
 #include <pthread.h>
@@ -34,7 +34,8 @@ struct pack {
     struct error error;
     /* The thread's, until it has ended. */
     uint64_t raw_bytes;
-    uint8_t planes[PACK_BLOCK_RECORDS * EVENT_BYTES];
+    struct compact_encoder *encoder;
+    uint8_t coded[PACK_BLOCK_RECORDS * COMPACT_RECORD_MAX_BYTES];
 };
 
 static void give_back(const struct ring_release *release)
@@ -78,13 +79,12 @@ static void write_block(struct pack *pack, const struct pack_block *block)
 {
     struct writer_section section = {
         .type = SECTION_EVENTS,
-        .coder = CODER_PLANES,
+        .coder = CODER_COMPACT,
         .process = block->process,
         .stream = block->stream,
         .record_count = block->count,
         .first_segment = block->first_segment,
-        .payload = pack->planes,
-        .payload_bytes = block->count * EVENT_BYTES,
+        .payload = pack->coded,
     };
     struct error error;
 
@@ -96,7 +96,8 @@ static void write_block(struct pack *pack, const struct pack_block *block)
     } else if (block->count == 0) {
         return;
     } else {
-        planes_split(block->events, block->count, pack->planes);
+        section.payload_bytes =
+            (uint32_t)compact_encode(pack->encoder, block->events, block->count, pack->coded);
         pack->raw_bytes += section.payload_bytes;
     }
     if (!capture_writer_section(pack->writer, &section, &error))
@@ -164,10 +165,12 @@ struct pack *pack_start(struct capture_writer *writer, int failure_fd, struct er
     pthread_mutex_init(&pack->lock, NULL);
     pthread_cond_init(&pack->has_work, NULL);
     pthread_cond_init(&pack->has_room, NULL);
+    pack->encoder = compact_encoder_create();
     status = pthread_create(&pack->thread, NULL, pack_run, pack);
     if (status == 0)
         return pack;
     error_set(err, "the collector cannot start a thread: %s", strerror(status));
+    compact_encoder_destroy(pack->encoder);
     free(pack);
     return NULL;
 }
@@ -268,6 +271,7 @@ uint64_t pack_stop(struct pack *pack)
     pthread_cond_destroy(&pack->has_work);
     pthread_mutex_destroy(&pack->lock);
     raw_bytes = pack->raw_bytes;
+    compact_encoder_destroy(pack->encoder);
     free(pack);
     return raw_bytes;
 }

@@ -8,7 +8,7 @@
 #define UNIT_HAND_POOL_H
 
 #include "capture/capture.h"
-#include "capture/planes.h"
+#include "capture/events.h"
 #include "capture/section.h"
 #include "capture/writer.h"
 #include "collect/drain.h"
@@ -21,7 +21,6 @@
 #include "test.h"
 
 #include <fcntl.h>
-#include <lz4.h>
 #include <unistd.h>
 
 enum {
@@ -270,25 +269,23 @@ static inline struct capture *hand_close(void)
 static inline size_t hand_events(const struct capture *capture, uint32_t stream,
                                  struct hand_event *ret_events)
 {
-    static uint8_t planes[SECTION_MAX_RAW_BYTES], raw[SECTION_MAX_RAW_BYTES];
+    static uint8_t raw[SECTION_MAX_RAW_BYTES];
     struct capture_bytes bytes = {"hand", capture->bytes, (size_t)capture->file_bytes};
     size_t offset = SUPERBLOCK_BYTES, count = 0;
+    struct events_unpacker unpacker = {.bytes = NULL};
     struct section section;
 
     while (offset + TRAILER_BYTES < bytes.size_bytes) {
+        struct events_payload payload;
+        struct events_fault fault;
+
         CHECK(section_read(&bytes, offset, &section, NULL));
         offset = section.next_offset;
         if (section.type != SECTION_EVENTS || section.stream != stream)
             continue;
-        if ((section.flags & SECTION_LZ4) != 0)
-            CHECK(LZ4_decompress_safe((const char *)section.payload, (char *)planes,
-                                      (int)section.payload_bytes,
-                                      (int)sizeof(planes)) == (int)section.raw_bytes);
-        else
-            memcpy(planes, section.payload, section.payload_bytes);
-        CHECK_EQUAL(section.coder, CODER_PLANES);
-        CHECK_EQUAL(section.record_count, section.raw_bytes / EVENT_BYTES);
-        planes_join(planes, section.record_count, raw);
+        CHECK_EQUAL(section.coder, CODER_COMPACT);
+        CHECK(events_payload_of(&section, &payload, &fault));
+        CHECK(events_unpack(&unpacker, &payload, raw, &fault));
         for (uint32_t i = 0; i < section.record_count; i++) {
             struct hand_event event = {le_load_u64(raw + i * EVENT_BYTES),
                                        le_load_u64(raw + i * EVENT_BYTES + 8)};
@@ -303,6 +300,7 @@ static inline size_t hand_events(const struct capture *capture, uint32_t stream,
             ret_events[count++] = event;
         }
     }
+    events_unpacker_finish(&unpacker);
     return count;
 }
 
