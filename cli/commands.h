@@ -12,6 +12,9 @@ command_function command_run;
 /* Make any of the reports of a capture. Context: tool. */
 command_function command_report;
 
+/* Write a finished capture again, smaller. Context: tool. */
+command_function command_recompress;
+
 /* The collector of a session, started by command_run(). Context: tool. */
 command_function command_collect;
 

@@ -21,6 +21,7 @@ enum command_id {
     COMMAND_FLAMEGRAPH,
     COMMAND_DUMP,
     COMMAND_INFO,
+    COMMAND_RECOMPRESS,
     COMMAND_HELP,
     COMMAND_COLLECT,
     COMMAND_COUNT,
@@ -31,6 +32,7 @@ enum option_id {
     OPTION_VERSION,
     OPTION_OUTPUT,  /* of a report */
     OPTION_CAPTURE, /* of run: the same name, another file */
+    OPTION_ARCHIVE, /* of recompress */
     OPTION_FORCE,
     OPTION_QUIET,
     OPTION_VERBOSE,

@@ -5,7 +5,7 @@ _memtrack()
     [[ $word == '=' ]] && word=
     [[ $before == '=' ]] && before=${COMP_WORDS[COMP_CWORD - 2]}
     if ((COMP_CWORD == 1)); then
-        COMPREPLY=($(compgen -W "--help --version run summary table tree stats flamegraph dump info help" -- "$word"))
+        COMPREPLY=($(compgen -W "--help --version run summary table tree stats flamegraph dump info recompress help" -- "$word"))
         return
     fi
     case $before in
@@ -46,6 +46,9 @@ _memtrack()
         ;;
     info)
         options="-h --help -o --output -f --force -q --quiet --verify --json --width --color --ascii --no-pager"
+        ;;
+    recompress)
+        options="-h --help -o --output -f --force -q --quiet"
         ;;
     help)
         options="-h --help"

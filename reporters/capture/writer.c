@@ -1,5 +1,5 @@
 /*
- * The one writer of captures. Runs in the collector's pack thread, and in tests.
+ * The one writer of captures. Runs in the collector's pack thread, in the tools and in tests.
  *
  * What holds: the file always ends with a whole section, so it can be read at any instant. A write
  * that fails is taken back (the file is cut to the last whole section) and ends the writing: what
@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <lz4.h>
+#include <lz4hc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,7 @@ struct directory {
 
 struct capture_writer {
     int fd;
+    bool is_adopted; /* the file is the caller's, and written once from front to end */
     bool has_failed;
     struct error error; /* of the first write that failed */
     char *path;
@@ -112,14 +114,18 @@ static bool append(struct capture_writer *writer, const void *bytes, size_t size
 
     while (left_bytes > 0) {
         uint64_t offset = writer->file_bytes + (size_bytes - left_bytes);
-        ssize_t written = pwrite(writer->fd, next, left_bytes, (off_t)offset);
+        ssize_t written = writer->is_adopted ? write(writer->fd, next, left_bytes)
+                                             : pwrite(writer->fd, next, left_bytes, (off_t)offset);
 
         if (written < 0 && errno == EINTR)
             continue;
         if (written <= 0) {
-            error_set(&writer->error, "%s: cannot be written: %s: what stands in it can be read",
-                      writer->path, strerror(written < 0 ? errno : EIO));
+            error_set(&writer->error, "%s: cannot be written: %s%s", writer->path,
+                      strerror(written < 0 ? errno : EIO),
+                      writer->is_adopted ? "" : ": what stands in it can be read");
             writer->has_failed = true;
+            if (writer->is_adopted)
+                return false;
             /* If this fails too, readers see a section cut off, and what stands before it. */
             if (ftruncate(writer->fd, (off_t)writer->file_bytes) < 0)
                 return false;
@@ -149,7 +155,8 @@ static bool write_superblock(struct capture_writer *writer, const uint8_t uuid[1
 
 static void writer_free(struct capture_writer *writer)
 {
-    close(writer->fd); /* gives the lock back too */
+    if (!writer->is_adopted)
+        close(writer->fd); /* gives the lock back too */
     free(writer->path);
     free(writer->directory.bytes);
     free(writer->packed);
@@ -193,6 +200,22 @@ failed:
     return NULL;
 }
 
+struct capture_writer *capture_writer_adopt(int fd, const char *name, const uint8_t uuid[16],
+                                            uint64_t realtime_ns, struct error *err)
+{
+    struct capture_writer *writer = memory_allocate(1, sizeof(*writer));
+
+    writer->fd = fd;
+    writer->is_adopted = true;
+    writer->path = memory_copy_text(name);
+    if (write_superblock(writer, uuid, realtime_ns))
+        return writer;
+    if (err != NULL)
+        *err = writer->error;
+    writer_free(writer);
+    return NULL;
+}
+
 static void reserve(uint8_t **bytes, size_t *capacity, size_t needed)
 {
     if (needed > *capacity)
@@ -227,6 +250,28 @@ static uint64_t take_number(const struct directory *directory, size_t *at)
     return value;
 }
 
+/*
+ * Pack a payload into writer->packed. Returns its size, 0 when it would not become smaller: LZ4 gives
+ * up early where there is room for one byte less than the payload.
+ */
+static uint32_t pack_payload(struct capture_writer *writer, const void *payload,
+                             uint32_t size_bytes)
+{
+    int packed_bytes;
+
+    if (size_bytes <= 1)
+        return 0;
+    if (size_bytes > writer->packed_capacity)
+        writer->packed = memory_grow(writer->packed, &writer->packed_capacity, size_bytes, 1);
+    if (writer->is_adopted)
+        packed_bytes = LZ4_compress_HC(payload, writer->packed, (int)size_bytes,
+                                       (int)size_bytes - 1, LZ4HC_CLEVEL_MAX);
+    else
+        packed_bytes =
+            LZ4_compress_default(payload, writer->packed, (int)size_bytes, (int)size_bytes - 1);
+    return packed_bytes > 0 ? (uint32_t)packed_bytes : 0;
+}
+
 /* Lay the section out in writer->out. Returns its size. */
 static size_t lay_out(struct capture_writer *writer, const struct writer_section *given)
 {
@@ -241,21 +286,12 @@ static size_t lay_out(struct capture_writer *writer, const struct writer_section
         .payload_bytes = given->payload_bytes,
         .payload = given->payload,
     };
-    int packed_bytes;
+    uint32_t packed_bytes = pack_payload(writer, given->payload, given->payload_bytes);
 
-    /* Room for one byte less than the payload: LZ4 gives up early when it would not be smaller. */
-    if (given->payload_bytes > 1) {
-        if (given->payload_bytes > writer->packed_capacity)
-            writer->packed =
-                memory_grow(writer->packed, &writer->packed_capacity, given->payload_bytes, 1);
-        packed_bytes =
-            LZ4_compress_default(given->payload, writer->packed, (int)given->payload_bytes,
-                                 (int)given->payload_bytes - 1);
-        if (packed_bytes > 0) {
-            section.flags = SECTION_LZ4;
-            section.payload_bytes = (uint32_t)packed_bytes;
-            section.payload = (const uint8_t *)writer->packed;
-        }
+    if (packed_bytes > 0) {
+        section.flags = SECTION_LZ4;
+        section.payload_bytes = packed_bytes;
+        section.payload = (const uint8_t *)writer->packed;
     }
     reserve(&writer->out, &writer->out_capacity, section_size(section.payload_bytes));
     section_write(&section, writer->out);
@@ -359,7 +395,7 @@ bool capture_writer_close(struct capture_writer *writer, struct error *err)
 {
     bool is_clean = !writer->has_failed && write_end(writer);
 
-    if (is_clean && !has_its_name(writer)) {
+    if (is_clean && !writer->is_adopted && !has_its_name(writer)) {
         error_set(&writer->error, "%s: was removed or renamed while it was written", writer->path);
         is_clean = false;
     }
@@ -367,4 +403,9 @@ bool capture_writer_close(struct capture_writer *writer, struct error *err)
         *err = writer->error;
     writer_free(writer);
     return is_clean;
+}
+
+void capture_writer_abandon(struct capture_writer *writer)
+{
+    writer_free(writer);
 }

@@ -1,5 +1,5 @@
 /*
- * Writing a capture: the one writer there is, the collector's; tests write captures with it too.
+ * Writing a capture: the one writer there is, for the collector, `recompress` and tests.
  *
  * Not thread-safe: one thread writes. A failed write (full disk) is kept: everything after it is
  * refused, what stands in the file stays valid.
@@ -36,6 +36,16 @@ struct capture_writer *capture_writer_open(const char *path, bool may_overwrite,
                                            struct error *err);
 
 /*
+ * Write a capture that is to be kept for long to a file that is open already: it is packed more
+ * slowly, and smaller.
+ * fd: empty, may be a pipe; stays the caller's, until capture_writer_close() in the writer's use.
+ * name: of the file, for messages.
+ * Returns NULL with err. Context: tool.
+ */
+struct capture_writer *capture_writer_adopt(int fd, const char *name, const uint8_t uuid[16],
+                                            uint64_t realtime_ns, struct error *err);
+
+/*
  * Append a section, packed with LZ4 when that is smaller.
  * Returns false when this or an earlier write failed; err says why.
  * Context: tool.
@@ -47,9 +57,13 @@ bool capture_writer_section(struct capture_writer *writer, const struct writer_s
 uint64_t capture_writer_bytes(const struct capture_writer *writer);
 
 /*
- * Write directory and trailer, unlock, close, free. After a failed write it only closes.
+ * Write directory and trailer, unlock, close, free. After a failed write it only closes. An adopted
+ * file stays open.
  * Returns false when the capture is not clean, or no longer at its path.
  */
 bool capture_writer_close(struct capture_writer *writer, struct error *err);
+
+/* Leave the capture as it is, without an end; unlock, close, free. */
+void capture_writer_abandon(struct capture_writer *writer);
 
 #endif

@@ -102,7 +102,7 @@ static void write_overhead(struct json_writer *json, const struct page *page)
     json_write_number(json, "collectorNs", capture->summary.cpu_ns);
     json_write_number(json, "collectorRss", capture->summary.rss_bytes);
     json_write_number(json, "captureBytes", capture->file_bytes);
-    json_write_number(json, "events", capture->event_record_count);
+    json_write_number(json, "events", stats_overhead_of(capture).events);
     json_write_close(json);
 }
 

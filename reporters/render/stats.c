@@ -20,9 +20,9 @@ struct stats_overhead stats_overhead_of(const struct capture *capture)
     struct stats_overhead overhead = {
         .collector_ns = capture->summary.cpu_ns,
         .capture_bytes = capture->file_bytes,
+        .events =
+            capture->summary.events > 0 ? capture->summary.events : capture->event_record_count,
     };
-    uint64_t events =
-        capture->summary.events > 0 ? capture->summary.events : capture->event_record_count;
 
     for (uint32_t i = 0; i < capture->process_count; i++) {
         const uint64_t *counters = capture->processes[i].counters;
@@ -33,9 +33,10 @@ struct stats_overhead stats_overhead_of(const struct capture *capture)
         if (overhead.target_rss_bytes < counters[COUNTER_MEMORY_BYTES])
             overhead.target_rss_bytes = counters[COUNTER_MEMORY_BYTES];
     }
-    if (events > 0)
+    if (overhead.events > 0)
         overhead.bytes_per_event_hundredths =
-            capture->file_bytes / events * 100 + capture->file_bytes % events * 100 / events;
+            capture->file_bytes / overhead.events * 100 +
+            capture->file_bytes % overhead.events * 100 / overhead.events;
     return overhead;
 }
 
