@@ -8,9 +8,10 @@ import tempfile
 import figures
 import measure
 import servers
+import streams
 import tools
 
-SECTIONS = {**figures.SECTIONS, "servers": servers.servers}
+SECTIONS = {**figures.SECTIONS, "streams": streams.streams, "servers": servers.servers}
 HEAD = ("figure", "plain", "memtrack", "at most", "holds", "whole tree", "memray", "heaptrack")
 
 
