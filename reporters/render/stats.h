@@ -16,7 +16,7 @@ struct stats_overhead {
     uint64_t waits;
     uint64_t collector_ns;     /* CPU */
     uint64_t target_rss_bytes; /* private memory of the tracker, most in one process; 0: not said */
-    uint64_t events; /* records, where the collector did not say */
+    uint64_t events;           /* records, where the collector did not say */
     uint64_t capture_bytes;
     uint64_t bytes_per_event_hundredths;
 };
