@@ -199,12 +199,13 @@ static inline uint8_t *put_release(struct compact_encoder *encoder, uint8_t *hea
     return at;
 }
 
-/* The content of a record that is not a block's. Returns its end, or NULL when it has no form. */
-static uint8_t *put_content(struct compact_model *model, uint8_t *at, uint64_t w0, uint64_t w1)
+/* The content of a record that is not a block's. Returns its size, 0 when it has no form. */
+static size_t put_content(struct compact_model *model, uint8_t *content, uint64_t w0, uint64_t w1)
 {
     uint64_t address = w0 & EVENT_ADDRESS_MASK, high = w1 >> 32;
     uint64_t domain = w0 >> EVENT_DOMAIN_SHIFT & EVENT_DOMAIN_MASK;
     uint32_t low = (uint32_t)w1;
+    uint8_t *at = content;
 
     switch (w0 >> EVENT_OP_SHIFT) {
     case EVENT_MAP:
@@ -214,41 +215,48 @@ static uint8_t *put_content(struct compact_model *model, uint8_t *at, uint64_t w
     case EVENT_FAIL:
         *at++ = (uint8_t)domain;
         at = put_varint(at, varint_fold((int64_t)(address - model->range)));
+        at = put_varint(put_varint(at, low), high);
         model->range = address;
-        return put_varint(put_varint(at, low), high);
+        break;
     case EVENT_SYNC:
         if (domain != 0)
-            return NULL;
+            break;
         at = put_varint(at, varint_fold((int64_t)(address - model->segment)));
         at = put_varint(at, varint_fold((int64_t)low - (int64_t)model->tick));
+        at = put_varint(at, high);
         model->segment = address;
         model->tick = low;
-        return put_varint(at, high);
+        break;
     case EVENT_NOTE:
-        return domain != 0 ? NULL : put_varint(put_varint(at, address), w1);
+        if (domain == 0)
+            at = put_varint(put_varint(at, address), w1);
+        break;
     case EVENT_WIDE:
-        return address != 0 || domain != 0 || high != 0 ? NULL : put_varint(at, low);
+        if (address == 0 && domain == 0 && high == 0)
+            at = put_varint(at, low);
+        break;
     default:
-        return NULL;
+        break;
     }
+    return (size_t)(at - content);
 }
 
 static uint8_t *put_extension(struct compact_model *model, uint8_t *header, uint64_t w0,
                               uint64_t w1)
 {
     uint8_t *content = header + 2; /* its length is a byte */
-    uint8_t *end = put_content(model, content, w0, w1);
+    size_t length = put_content(model, content, w0, w1);
     uint32_t code = (uint32_t)(w0 >> EVENT_OP_SHIFT);
 
-    if (end == NULL) {
+    if (length == 0) {
         code = COMPACT_EXTENSION_RECORD;
         le_store_u64(w0, content);
         le_store_u64(w1, content + AT_W1);
-        end = content + EVENT_BYTES;
+        length = EVENT_BYTES;
     }
     header[0] = (uint8_t)(COMPACT_EXTENSION | code << COMPACT_EXTENSION_SHIFT);
-    header[1] = (uint8_t)(end - content);
-    return end;
+    header[1] = (uint8_t)length;
+    return content + length;
 }
 
 size_t compact_encode(struct compact_encoder *encoder, const uint8_t *records, uint32_t count,
