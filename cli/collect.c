@@ -92,7 +92,9 @@ static bool parse_options(const struct option_values *values, struct collect_opt
     }
     if (!options_number(values, OPTION_STARTER, 0, INT_MAX, &starter, err) ||
         !options_number(values, OPTION_POOL_OPTIONS, 0, UINT64_MAX, &options->pool_options, err) ||
-        !options_size(values, OPTION_MIN_SIZE, 0, UINT64_MAX, &options->min_size, err))
+        !options_size(values, OPTION_MIN_SIZE, 0, UINT64_MAX, &options->min_size, err) ||
+        !options_time(values, OPTION_DELAY, &options->delay_ns, err) ||
+        !options_time(values, OPTION_DURATION, &options->duration_ns, err))
         return false;
     options->output = values->values[OPTION_CAPTURE];
     options->may_overwrite = values->is_set[OPTION_FORCE];

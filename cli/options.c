@@ -69,6 +69,11 @@ const struct option_row option_rows[OPTION_COUNT] = {
     [OPTION_MIN_SIZE] = {'\0', "min-size", "SIZE",
                          "leave out blocks smaller than SIZE (512, 4K, 1 MiB); maps are recorded",
                          IN(RUN) | IN(COLLECT)},
+    [OPTION_DELAY] = {'\0', "delay", "TIME", "begin to record after TIME (500ms, 10 s, 5m, 2h)",
+                      IN(RUN) | IN(COLLECT)},
+    [OPTION_DURATION] = {'\0', "duration", "TIME",
+                         "end the recording TIME after it began; the program goes on",
+                         IN(RUN) | IN(COLLECT)},
     [OPTION_NO_FOLLOW] = {'\0', "no-follow", NULL,
                           "record the program alone, not the processes it starts", IN(RUN)},
     [OPTION_FOLLOW_FORK] = {'\0', "follow-fork", NULL,
@@ -112,6 +117,8 @@ const struct option_row option_rows[OPTION_COUNT] = {
     [OPTION_DIRECTORY] = {'\0', "directory", "PATH", "the program's working directory",
                           IN(COLLECT)},
 };
+
+#define MOST_TIME_NS (UINT64_C(10000) * 3600 * 1000000000)
 
 enum {
     LONG_OPTION = 256,      /* getopt's number of a long option: this + its id */
@@ -358,5 +365,28 @@ bool options_size(const struct option_values *values, enum option_id option, uin
         return false;
     }
     *ret_bytes = bytes;
+    return true;
+}
+
+bool options_time(const struct option_values *values, enum option_id option, uint64_t *ret_ns,
+                  struct error *err)
+{
+    const char *text = values->values[option];
+    struct error reason;
+    uint64_t ns;
+
+    if (text == NULL)
+        return true;
+    if (!units_parse_time(text, &ns, &reason)) {
+        error_set(err, "--%s: %s", option_rows[option].name, reason.text);
+        return false;
+    }
+    if (ns == 0 || ns > MOST_TIME_NS) {
+        error_set(err,
+                  "--%s=%s: use a time such as 500ms, 10 s or 2h, more than 0 and at most 10000h",
+                  option_rows[option].name, text);
+        return false;
+    }
+    *ret_ns = ns;
     return true;
 }

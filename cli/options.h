@@ -39,6 +39,8 @@ enum option_id {
     OPTION_MODULE,
     OPTION_CODE,
     OPTION_MIN_SIZE,
+    OPTION_DELAY,
+    OPTION_DURATION,
     OPTION_NO_FOLLOW,
     OPTION_FOLLOW_FORK,
     OPTION_LEAKS,
@@ -116,6 +118,12 @@ const char *options_nearest_option(enum command_id command, const char *name);
  */
 bool options_parse(enum command_id command, int argc, char **argv, struct option_values *ret_values,
                    struct error *err);
+
+/*
+ * Return a time given with an option, as options_number(): more than nothing. Context: tool.
+ */
+bool options_time(const struct option_values *values, enum option_id option, uint64_t *ret_ns,
+                  struct error *err);
 
 /*
  * Return a whole number given with an option.

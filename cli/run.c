@@ -46,6 +46,7 @@ struct run {
     char *output; /* as the user names it */
     char *absolute_output;
     uint64_t min_size;
+    uint64_t delay_ns, duration_ns;
 };
 
 /* MEMTRACK=0: the program alone, in this very process. Returns only when it cannot be started. */
@@ -111,6 +112,8 @@ static bool start_collector(struct run *run, struct error *err)
         .may_overwrite = run->values->is_set[OPTION_FORCE],
         .pool_options = POOL_OPTION_PYTHON,
         .min_size = run->min_size,
+        .delay_ns = run->delay_ns,
+        .duration_ns = run->duration_ns,
         .arguments = run->target.arguments,
     };
 
@@ -264,7 +267,9 @@ int command_run(enum command_id id, const struct option_values *values)
     int status;
 
     (void)id;
-    if (!options_size(values, OPTION_MIN_SIZE, 1, BLOCK_MOST_BYTES, &run.min_size, &err)) {
+    if (!options_size(values, OPTION_MIN_SIZE, 1, BLOCK_MOST_BYTES, &run.min_size, &err) ||
+        !options_time(values, OPTION_DELAY, &run.delay_ns, &err) ||
+        !options_time(values, OPTION_DURATION, &run.duration_ns, &err)) {
         message_print("%s", err.text);
         return EXIT_USAGE;
     }

@@ -61,6 +61,10 @@ static char **collector_arguments(const struct session_request *request, int fd)
     arguments[count++] = words_format("--directory=%s", directory == NULL ? "" : directory);
     arguments[count++] = words_format("--pool-options=%" PRIu64, request->pool_options);
     arguments[count++] = words_format("--min-size=%" PRIu64, request->min_size);
+    if (request->delay_ns > 0)
+        arguments[count++] = words_format("--delay=%" PRIu64 "ns", request->delay_ns);
+    if (request->duration_ns > 0)
+        arguments[count++] = words_format("--duration=%" PRIu64 "ns", request->duration_ns);
     if (request->may_overwrite)
         arguments[count++] = words_format("--force");
     arguments[count++] = words_format("--");

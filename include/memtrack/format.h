@@ -59,6 +59,7 @@ enum record_kind {
     RECORD_BOUND = 9,
     RECORD_SUMMARY = 10,
     RECORD_NAME = 11,
+    RECORD_STATE = 12,
 };
 
 enum session_field {
@@ -93,6 +94,14 @@ enum process_field {
     PROCESS_FREE_THREADED = 14,
     PROCESS_TRACKED = 15,
     PROCESS_COUNTER = 32, /* + enum pool_counter */
+};
+
+/* Why the state is another now. */
+enum state_cause {
+    CAUSE_START = 1,    /* it is the first */
+    CAUSE_DELAY = 2,    /* --delay is over */
+    CAUSE_DURATION = 3, /* --duration is over */
+    CAUSE_CONTROL = 4,  /* memtrack ctl */
 };
 
 enum process_end {

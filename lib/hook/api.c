@@ -39,7 +39,7 @@ HOOK void memtrack_pool_alloc(const char *pool, const void *address, size_t size
     const void *caller = __builtin_return_address(0);
     enum allocator allocator;
 
-    if (pool == NULL || address == NULL || process.header == NULL)
+    if (pool == NULL || address == NULL || context_is_silent())
         return;
     allocator = mark_pool_allocator(pool, caller);
     if (size_bytes > BLOCK_BYTES_MASK)
@@ -49,7 +49,7 @@ HOOK void memtrack_pool_alloc(const char *pool, const void *address, size_t size
 
 HOOK void memtrack_pool_free(const char *pool, const void *address)
 {
-    if (pool == NULL || address == NULL || process.header == NULL)
+    if (pool == NULL || address == NULL || context_is_silent())
         return;
     track_released(DOMAIN_POOL, (uintptr_t)address,
                    mark_pool_allocator(pool, __builtin_return_address(0)));

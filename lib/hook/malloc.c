@@ -62,7 +62,8 @@ __typeof__(hook_malloc) hook_malloc __attribute__((alias("malloc")));
 
 static __attribute__((noinline)) void free_slow(void *block, const void *caller)
 {
-    track_released_slow(DOMAIN_HEAP, (uintptr_t)block, ALLOCATOR_FREE, caller);
+    if (!context_is_silent())
+        track_released_slow(DOMAIN_HEAP, (uintptr_t)block, ALLOCATOR_FREE, caller);
     real.free(block);
 }
 

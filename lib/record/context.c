@@ -208,13 +208,17 @@ static void look_for_python(const void *caller)
 
 struct context *context_enter(uintptr_t frame, const void *caller)
 {
+    bool is_recording = process_is_recording();
     struct context *context;
     uint32_t epoch;
 
-    if (!process_is_recording() || is_muted(frame, caller))
+    if ((!is_recording && (process.header == NULL || !context_has_loaded)) ||
+        is_muted(frame, caller))
         return NULL;
     if (unlikely(context_has_loaded))
         look_for_python(caller);
+    if (!is_recording)
+        return NULL;
     context = context_own == &context_muted ? context_held.context : context_own;
     if (context->epoch == 0) {
         context = process_is_refused() ? NULL : claim(frame);

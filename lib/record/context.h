@@ -15,6 +15,7 @@
 #include "memtrack/protocol.h"
 #include "python/walk.h"
 #include "record/order.h"
+#include "record/process.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -100,6 +101,16 @@ static inline void context_unmute(struct context *context)
  * Context: hot path (slow paths only).
  */
 struct context *context_enter(uintptr_t frame, const void *caller);
+
+/*
+ * Whether an event is to be passed over without another look: nothing is recorded. What was loaded
+ * meanwhile is looked at all the same.
+ * Context: hot path (slow paths only).
+ */
+static inline bool context_is_silent(void)
+{
+    return process_is_silent() && !context_has_loaded;
+}
 
 /*
  * Count an event that could not be recorded. Once an event.

@@ -32,13 +32,18 @@ enum {
 
 #define CLAIM_LIMIT_NS UINT64_C(1000000000)
 
+enum {
+    EPOCH_OF_NOBODY = 1,
+};
+
 /* No context's epoch is 1 while this is looked at: those that are not claimed have 0. */
-static _Atomic uint32_t epoch_of_nobody = 1;
+static _Atomic uint32_t epoch_of_nobody = EPOCH_OF_NOBODY;
 
 /* Nor is it 0 in one that is claimed; those that are not have no slots, which is looked at next. */
 static _Atomic uint32_t epoch_of_none;
 
-struct process process = {.epoch = &epoch_of_nobody, .usual_epoch = &epoch_of_nobody};
+struct process process = {
+    .epoch = &epoch_of_nobody, .usual_epoch = &epoch_of_nobody, .silent_epoch = EPOCH_OF_NOBODY};
 struct order process_order;
 
 static void slot_fill(struct pool_process *slot, enum pool_process_how how)
@@ -64,7 +69,8 @@ static void slot_fill(struct pool_process *slot, enum pool_process_how how)
 
     process.slot = slot;
     process.epoch = &slot->epoch;
-    process.usual_epoch = (process.mode & PROCESS_IS_PARTIAL) != 0 ? &epoch_of_none : process.epoch;
+    process.usual_epoch =
+        (process.wanted_mode & PROCESS_IS_PARTIAL) != 0 ? &epoch_of_none : process.epoch;
     process.parent_number = number;
     process.image->pid = slot->pid;
     process.image->number = number;
@@ -89,7 +95,9 @@ bool process_open(struct pool_header *header, size_t mapped_bytes, uint32_t ring
     process.death_word = (_Atomic uint32_t *)(pool + header->death_word_offset);
     process.ring_count = process.context_count = ring_count;
     if (header->min_size > 0)
-        process.mode |= PROCESS_SKIPS_SMALL;
+        process.wanted_mode |= PROCESS_SKIPS_SMALL;
+    process.mode = process.wanted_mode;
+    process.silent_epoch = 0; /* until somebody has looked; no slot's epoch is 0 */
     /* Segment 0 is left out: a highest segment of 0 says "none yet". */
     atomic_store_explicit(&process_order.next_segment, 1, memory_order_relaxed);
     slot_fill(&process.table[slot_index], PROCESS_BY_EXEC);
@@ -159,8 +167,11 @@ void process_find_python(void)
     if ((process.header->options & POOL_OPTION_PYTHON) == 0)
         return;
     python_find_runtime();
-    if (python_is_ready)
-        process.mode |= PROCESS_WALKS_PYTHON;
+    if (!python_is_ready)
+        return;
+    process.wanted_mode |= PROCESS_WALKS_PYTHON;
+    if (!process_is_silent())
+        process.mode = process.wanted_mode;
 }
 
 bool process_is_refused(void)
@@ -272,16 +283,42 @@ void process_keep_few_rings(void)
         unmap_from(count);
 }
 
+/* Nothing is recorded in this epoch: events take the shortest way. */
+static void begin_silence(uint32_t epoch)
+{
+    process.mode = 0;
+    process.silent_epoch = epoch;
+}
+
+static void end_silence(void)
+{
+    process.silent_epoch = 0;
+    process.mode = process.wanted_mode;
+}
+
 bool process_is_recording(void)
 {
-    uint32_t state;
+    /* Acquire: an epoch that was begun for a new state is seen with it. */
+    uint32_t epoch = atomic_load_explicit(process.epoch, memory_order_acquire), state;
 
-    if (process.header == NULL || process.is_off)
+    if (process.header == NULL)
         return false;
+    if (process.is_off) {
+        begin_silence(epoch);
+        return false;
+    }
     state = atomic_load_explicit(&process.header->state, memory_order_relaxed);
-    if (state == POOL_ENDED)
+    if (state == POOL_RECORDING) {
+        if (process.silent_epoch != 0)
+            end_silence();
+        return true;
+    }
+    begin_silence(epoch);
+    if (state == POOL_ENDED) {
         let_go_of_pool();
-    return state == POOL_RECORDING;
+        begin_silence(atomic_load_explicit(process.epoch, memory_order_relaxed));
+    }
+    return false;
 }
 
 void process_next_epoch(void)

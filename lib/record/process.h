@@ -33,7 +33,7 @@ struct process {
     _Atomic uint32_t *epoch; /* of our slot; before there is one, a word that no context matches */
     /* The same; when the process is partial, such a word: no event is the usual one then. */
     _Atomic uint32_t *usual_epoch;
-    _Atomic uint32_t mode; /* enum process_mode */
+    _Atomic uint32_t mode; /* enum process_mode; 0 while nothing is recorded */
     _Atomic bool is_alone; /* one thread has a ring, and until another has it looks at no page */
     /* Constant once started. */
     struct pool_header *header;
@@ -45,8 +45,10 @@ struct process {
     uint32_t context_count;      /* when it was mapped */
     struct process_image *image; /* wiped memory */
     /* Changing. */
-    _Atomic uint32_t ring_count; /* how many rings we have mapped; may fall once */
-    size_t mapped_bytes;         /* of the pool, from header on */
+    _Atomic uint32_t silent_epoch; /* process_is_silent() */
+    _Atomic uint32_t wanted_mode;  /* the mode while events are recorded */
+    _Atomic uint32_t ring_count;   /* how many rings we have mapped; may fall once */
+    size_t mapped_bytes;           /* of the pool, from header on */
     struct pool_process *slot;
     _Atomic uint32_t parent_number;      /* for the child that is forked next: our own number */
     _Atomic bool is_off;                 /* for good: nobody drains, or the session is over */
@@ -152,10 +154,23 @@ bool process_has_threads(void);
 bool process_lost_collector(void);
 
 /*
- * Whether events are recorded now. Sees to it that the pool is let go once the session has ended.
+ * Whether events are recorded now. Sees to it that the pool is let go once the session has ended, and
+ * that little is done for events as long as nothing is recorded.
  * Context: hot path (slow paths only).
  */
 bool process_is_recording(void);
+
+/*
+ * Whether it is known that nothing is recorded: the state was looked at in this epoch, which ends when
+ * the state changes.
+ * Context: hot path (slow paths only).
+ */
+static inline bool process_is_silent(void)
+{
+    /* Relaxed: whoever sees another epoch looks at the state with it. */
+    return atomic_load_explicit(process.epoch, memory_order_relaxed) ==
+           atomic_load_explicit(&process.silent_epoch, memory_order_relaxed);
+}
 
 /*
  * Give back the address space of rings that do not have memory yet: from now on no more threads can

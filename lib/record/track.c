@@ -168,9 +168,14 @@ static struct event block_event(enum domain domain, uintptr_t address, size_t si
 uintptr_t track_allocated_slow(enum domain domain, uintptr_t address, size_t size_bytes,
                                enum allocator allocator, const void *caller)
 {
-    struct event event = block_event(domain, address, size_bytes, allocator,
-                                     (uintptr_t)__builtin_frame_address(0), caller);
+    struct event event;
 
+    /* The mode is another when this is the event that finds a silence over. */
+    if (context_is_silent() ||
+        ((process.wanted_mode & PROCESS_SKIPS_SMALL) != 0 && size_bytes < process.header->min_size))
+        return address;
+    event = block_event(domain, address, size_bytes, allocator,
+                        (uintptr_t)__builtin_frame_address(0), caller);
     record_allocation(&event, size_bytes, false);
     return address;
 }
@@ -204,7 +209,8 @@ uintptr_t track_allocated_stack(enum domain domain, uintptr_t address, size_t si
     unsigned mode = track_mode();
     bool is_updated;
 
-    if ((mode & PROCESS_SKIPS_SMALL) != 0 && size_bytes < process.header->min_size)
+    if (context_is_silent() ||
+        ((mode & PROCESS_SKIPS_SMALL) != 0 && size_bytes < process.header->min_size))
         return address;
     if ((mode & PROCESS_WALKS_PYTHON) == 0) {
         if (!track_try(context, process.epoch, event.w0, event.w1, address, size_bytes, true))
@@ -255,7 +261,7 @@ uintptr_t track_released_slow(enum domain domain, uintptr_t address, enum alloca
         .caller = caller,
     };
 
-    if (!may_be_recorded(domain, address))
+    if (context_is_silent() || !may_be_recorded(domain, address))
         return 0;
     if (track_try(context_own, process.epoch, event.w0, event.w1, address, 0, false))
         return address;

@@ -100,6 +100,13 @@ struct capture_summary {
     const char *reason; /* "" : ended as it should */
 };
 
+/* From an instant on events were recorded or not. */
+struct capture_state_change {
+    uint64_t time_ns;
+    uint8_t state; /* enum pool_state */
+    uint8_t cause; /* enum state_cause */
+};
+
 enum {
     CAPTURE_POOLS = 256, /* as there are allocators */
 };
@@ -134,6 +141,8 @@ struct capture {
     uint32_t tick_count;
     struct capture_rss *rss; /* in file order */
     uint32_t rss_count;
+    struct capture_state_change *states; /* in time order; none: recorded from the start on */
+    uint32_t state_count;
     const char **mark_names; /* of marks and phases */
     uint32_t mark_name_count;
     const char *pool_names[CAPTURE_POOLS]; /* by allocator; NULL where it is none of a pool's */
@@ -173,6 +182,12 @@ uint64_t capture_tick_time_ns(const struct capture *capture, uint32_t tick);
 
 /* Return the index of a process by its number, or UINT32_MAX. */
 uint32_t capture_process_index(const struct capture *capture, uint32_t number);
+
+/*
+ * Return whether there was an instant, from one to another, at which nothing was recorded.
+ * Context: tool.
+ */
+bool capture_has_silence(const struct capture *capture, uint64_t from_ns, uint64_t to_ns);
 
 /*
  * Return the name of a mark or a phase: the capture's, "" when the number stands for none.

@@ -370,6 +370,7 @@ void capture_close(struct capture *capture)
     free(capture->nodes);
     free(capture->stacks);
     free(capture->mark_names);
+    free(capture->states);
     free(capture->ticks);
     free(capture->rss);
     free(capture->sections);

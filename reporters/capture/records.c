@@ -393,6 +393,8 @@ record_fault capture_load_record(struct capture *capture, uint64_t kind, struct 
         return capture_load_bound(capture, body);
     case RECORD_NAME:
         return capture_load_name(capture, body);
+    case RECORD_STATE:
+        return capture_load_state(capture, body);
     default:
         return NULL;
     }

@@ -1,5 +1,5 @@
 /*
- * The records that fill tables: code objects, nodes, stacks, ticks, samples, bounds, names.
+ * The records that fill tables: code objects, nodes, stacks, ticks, samples, bounds, names, states.
  *
  * Runs in the tools. What holds: an entry that stands in a table refers to entries before it or in
  * tables that are complete up to what it names, so whoever reads a table need not check again. A
@@ -211,4 +211,31 @@ record_fault capture_load_name(struct capture *capture, struct cursor *body)
 const char *capture_mark_name(const struct capture *capture, uint64_t number)
 {
     return number < capture->mark_name_count ? capture->mark_names[number] : "";
+}
+
+record_fault capture_load_state(struct capture *capture, struct cursor *body)
+{
+    struct capture_memory *memory = capture->memory;
+    uint64_t time_ns, state, cause;
+
+    if (!cursor_varint(body, &time_ns) || !cursor_limited(body, UINT8_MAX, &state) ||
+        !cursor_limited(body, UINT8_MAX, &cause))
+        return cut_off;
+    if (capture->state_count > 0 && time_ns < capture->states[capture->state_count - 1].time_ns)
+        return "state before the one before it";
+    capture->states = memory_grow(capture->states, &memory->state_capacity,
+                                  (size_t)capture->state_count + 1, sizeof(*capture->states));
+    capture->states[capture->state_count++] =
+        (struct capture_state_change){time_ns, (uint8_t)state, (uint8_t)cause};
+    capture_load_instant(capture, time_ns);
+    return NULL;
+}
+
+bool capture_has_silence(const struct capture *capture, uint64_t from_ns, uint64_t to_ns)
+{
+    for (uint32_t i = 0; i < capture->state_count; i++)
+        if (capture->states[i].state != POOL_RECORDING && capture->states[i].time_ns >= from_ns &&
+            capture->states[i].time_ns <= to_ns)
+            return true;
+    return false;
 }

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "capture/writer.h"
 #include "collect/clock.h"
+#include "collect/control.h"
 #include "collect/drain.h"
 #include "collect/process_watch.h"
 #include "collect/processes.h"
@@ -48,6 +49,7 @@ struct collect {
     struct clock *clock;
     struct socket_door door;
     struct starter starter;
+    struct control control;
     struct process_watch silent; /* a child that has recorded nothing yet */
     int signal_fd;
     const char *reason;   /* why it ends early; NULL: it does not */
@@ -113,6 +115,8 @@ static bool open_capture(struct collect *collect, struct error *err)
     struct summary_clocks clocks = summary_read_clocks();
 
     collect->session.start_ns = clocks.monotonic_ns;
+    control_init(&collect->control, &collect->session, collect->options->delay_ns,
+                 collect->options->duration_ns);
     collect->writer = capture_writer_open(collect->options->output, collect->options->may_overwrite,
                                           collect->options->uuid, clocks.realtime_ns, err);
     return collect->writer != NULL && write_session(collect, &clocks, err);
@@ -121,12 +125,14 @@ static bool open_capture(struct collect *collect, struct error *err)
 static bool set_up(struct collect *collect, struct error *err)
 {
     struct session *session = &collect->session;
+    bool is_silent = collect->options->is_dormant || collect->options->delay_ns > 0;
     struct pool_settings settings = {
         .options = collect->options->pool_options,
         .min_size = collect->options->min_size,
         .uuid = collect->options->uuid,
         .token = collect->options->token,
         .capture_path = collect->options->output,
+        .state = is_silent ? POOL_DORMANT : POOL_RECORDING,
         .ring_count = POOL_RING_COUNT,
     };
 
@@ -150,6 +156,7 @@ static bool set_up(struct collect *collect, struct error *err)
     session->pack = pack_start(collect->writer, session->main_fd, err);
     if (session->pack == NULL)
         return false;
+    control_begin(&collect->control);
     collect->drain = drain_create(session);
     collect->clock = clock_start(session, err);
     return collect->clock != NULL && drain_start(collect->drain, err);
@@ -239,8 +246,9 @@ static bool is_over(struct collect *collect)
 
     if (!collect->starter.has_ended || processes_left(session) > 0)
         return false;
-    if (forks > children && (process_watch_is_alive(&collect->silent) ||
-                             process_watch_begin(&collect->silent, processes_find_silent(session))))
+    if ((forks > children || session->was_silent) &&
+        (process_watch_is_alive(&collect->silent) ||
+         process_watch_begin(&collect->silent, processes_find_silent(session))))
         return false;
     /*
      * Last: who was silent, and is not there any more, may have taken a slot before it ended; and
@@ -280,11 +288,12 @@ static void serve(struct collect *collect)
         look_for_trouble(collect);
         if (collect->reason != NULL && !collect->has_failed)
             return;
-        if (is_over(collect))
+        if (control_is_over(&collect->control) || is_over(collect))
             return;
         is_under_way |= say_running(collect);
         is_under_way |= collect->newcomer_looks > 0 && collect->newcomer_looks <= NEWCOMER_LOOKS;
-        wait_for_work(collect, is_under_way ? UNDER_WAY_MS : POLL_MS);
+        wait_for_work(collect,
+                      control_wait_ms(&collect->control, is_under_way ? UNDER_WAY_MS : POLL_MS));
     }
 }
 

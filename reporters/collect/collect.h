@@ -26,6 +26,9 @@ struct collect_options {
     uint64_t pool_options; /* enum pool_option */
     uint64_t min_size;     /* smaller blocks are not recorded */
     uint8_t uuid[16], token[16];
+    bool is_dormant;         /* nothing is recorded until somebody asks for it */
+    uint64_t delay_ns;       /* recording begins so long after the start; 0: at once */
+    uint64_t duration_ns;    /* and ends so long after its first beginning; 0: with the programs */
     int starter_fd;          /* the socketpair's end; -1: none */
     uint32_t argument_count; /* what the user asked to run: for the SESSION record */
     char *const *arguments;

@@ -109,7 +109,7 @@ static void fill_header(struct pool *pool, const struct pool_settings *settings)
            strnlen(settings->capture_path, POOL_PATH_BYTES - 1));
     for (uint32_t i = 0; i < POOL_PROCESS_COUNT; i++)
         atomic_store_explicit(&pool->processes[i].epoch, 1, memory_order_relaxed);
-    atomic_store_explicit(&header->state, POOL_RECORDING, memory_order_release);
+    atomic_store_explicit(&header->state, (uint32_t)settings->state, memory_order_release);
 }
 
 static bool make_pool(struct pool *pool, const struct pool_settings *settings, struct error *err)

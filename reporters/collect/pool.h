@@ -29,11 +29,12 @@ struct pool_settings {
     uint64_t min_size;
     const uint8_t *uuid, *token;
     const char *capture_path;
+    enum pool_state state;
     uint32_t ring_count; /* at most; fewer when a limit of the system forbids more */
 };
 
 /*
- * Make a pool with its first rings, in state POOL_RECORDING.
+ * Make a pool with its first rings, in the state that is asked for.
  * pool: the caller's, given back by pool_finish(). The calling thread holds the death mutex from
  * now on: it must live as long as the collector.
  * Context: tool.

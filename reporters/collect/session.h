@@ -22,6 +22,7 @@ struct session {
     const struct starter *starter;  /* main: who waits for the program; NULL: nobody */
     int main_fd;                    /* an eventfd: wakes the main thread */
     uint64_t start_ns;              /* CLOCK_MONOTONIC; constant */
+    bool was_silent;                /* main: there may be children that no fork was told of */
     _Atomic uint32_t tick;          /* clock thread; the pool's copy is for the targets */
 };
 

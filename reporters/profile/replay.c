@@ -411,7 +411,7 @@ struct replay *replay_open(const struct capture *capture, const struct profile_o
     replay->options = options;
     replay->ledger = ledger;
     replay->tick = UINT64_MAX;
-    replay->is_partial = capture->session.min_size > 0;
+    replay->is_partial = capture->session.min_size > 0 || capture->state_count > 0;
     replay->first_domain = options->shows_pools ? DOMAIN_POOL : DOMAIN_HEAP;
     replay->domain_count = options->shows_pools ? 1 : DOMAIN_MAP - DOMAIN_HEAP + 1;
     pools_init(&replay->pools, capture->process_count);

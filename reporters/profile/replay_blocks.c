@@ -29,6 +29,15 @@ static bool is_realloc(uint8_t allocator)
            (allocator - ALLOCATOR_PYMALLOC) % PYTHON_ENTRIES == PYTHON_REALLOC;
 }
 
+/* May a block that was there at a tick have been released while nothing was recorded? */
+static __attribute__((cold, noinline)) bool was_silent_since(const struct ledger *ledger,
+                                                             uint32_t tick)
+{
+    uint64_t born_ns = tick > 0 ? ledger->ticks[tick - 1].time_ns : 0;
+
+    return capture_has_silence(ledger->capture, born_ns, ledger->now_ns);
+}
+
 static inline void replay_alloc(struct replay *replay, struct replay_process *process,
                                 struct replay_stream *stream, const struct event *event)
 {
@@ -41,10 +50,11 @@ static inline void replay_alloc(struct replay *replay, struct replay_process *pr
         replay_settle_block(replay, event->stream, key);
     legacy_touch(&process->legacy, key);
     live = live_blocks_put(&process->blocks, key, &is_new);
+    if (!is_new || (process->inherited.count > 0 && inherited_remove(&process->inherited, key)))
+        ledger->totals.order_violations +=
+            stream->is_selected && !was_silent_since(ledger, is_new ? 0 : live->block.tick);
     if (!is_new)
         ledger_drop(ledger, &live->block);
-    if (!is_new || (process->inherited.count > 0 && inherited_remove(&process->inherited, key)))
-        ledger->totals.order_violations += stream->is_selected;
     stream->ordinal++;
     live->block = (struct block){
         .bytes = event->bytes,

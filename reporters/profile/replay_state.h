@@ -81,7 +81,7 @@ struct replay {
     uint32_t *ends; /* processes that ended, by time */
     uint32_t end_count, next_end;
     uint64_t tick; /* of the last event; UINT64_MAX: before the first */
-    /* Blocks were left out by their size: what follows a release need not be its result. */
+    /* Blocks were left out, by size or time: what follows a release need not be its result. */
     bool is_partial;
     /* Domains whose blocks the rows show: from the first on, so many. */
     uint8_t first_domain, domain_count;

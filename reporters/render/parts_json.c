@@ -53,6 +53,29 @@ static void write_program(struct json_writer *json, const struct capture *captur
     json_write_number(json, "duration_ns", capture->ended_ns);
 }
 
+/* When events were recorded. */
+static void write_recorded(struct json_writer *json, const struct capture *capture)
+{
+    static const struct capture_state_change from_the_start = {.state = POOL_RECORDING};
+    bool is_whole = capture->state_count == 0 || capture->states[0].time_ns > 0;
+
+    json_write_open_array(json, "recorded");
+    for (uint32_t i = is_whole ? 0 : 1; i <= capture->state_count; i++) {
+        const struct capture_state_change *change =
+            i == 0 ? &from_the_start : &capture->states[i - 1];
+
+        if (change->state != POOL_RECORDING)
+            continue;
+        json_write_open_object(json, NULL);
+        json_write_number(json, "from_ns", change->time_ns);
+        json_write_number(json, "to_ns",
+                          i < capture->state_count ? capture->states[i].time_ns
+                                                   : capture->ended_ns);
+        json_write_close(json);
+    }
+    json_write_close(json);
+}
+
 static void write_capture(struct json_writer *json, const struct render_input *input)
 {
     const struct capture *capture = input->capture;
@@ -73,6 +96,7 @@ static void write_capture(struct json_writer *json, const struct render_input *i
     write_python(json, capture, &pool);
     json_write_name(json, "architecture", session->machine);
     json_write_number_or_null(json, "page_bytes", session->page_bytes);
+    write_recorded(json, capture);
     json_write_name(json, "memtrack_version", session->version);
     write_texts(json, "warnings", health.warnings, (uint32_t)health.count);
     json_write_close(json);

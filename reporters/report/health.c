@@ -75,6 +75,39 @@ static void warn_of_processes(struct collection *collection, const struct captur
     warn_of_count(collection, "stacks that could not be read", walks);
 }
 
+/* Of what was not recorded because it was not to be. */
+static void warn_of_silence(struct collection *collection, const struct capture *capture)
+{
+    uint64_t paused_ns = 0, pauses = 0;
+    bool has_begun = capture->state_count == 0;
+
+    for (uint32_t i = 0; i < capture->state_count; i++) {
+        const struct capture_state_change *change = &capture->states[i];
+        bool is_last = i + 1 == capture->state_count;
+        uint64_t until_ns = is_last ? capture->ended_ns : change[1].time_ns;
+
+        if (change->state == POOL_RECORDING && !has_begun && change->time_ns > 0)
+            warn(collection,
+                 "recording began after %s: what was allocated before is not in this report",
+                 units_format_time(change->time_ns, 0).text);
+        if (change->state == POOL_ENDED)
+            warn(collection, "recording ended after %s, the program went on",
+                 units_format_time(change->time_ns, 0).text);
+        if (change->state == POOL_PAUSED) {
+            pauses++;
+            paused_ns += until_ns - change->time_ns;
+        }
+        has_begun |= change->state != POOL_DORMANT;
+    }
+    if (!has_begun)
+        warn(collection, "recording was never begun");
+    if (pauses > 0)
+        warn(collection,
+             "recording was paused %s time%s, for %s: what was released in it is shown as live",
+             numbers_format_count(pauses).text, numbers_plural(pauses),
+             units_format_time(paused_ns, 0).text);
+}
+
 static void warn_of_events(struct collection *collection, const struct capture *capture,
                            const struct profile *profile)
 {
@@ -96,6 +129,7 @@ struct health health_collect(const struct capture *capture, const struct profile
     struct collection collection = {.pool = pool};
 
     warn_of_state(&collection, capture);
+    warn_of_silence(&collection, capture);
     warn_of_processes(&collection, capture);
     if (profile != NULL)
         warn_of_events(&collection, capture, profile);

@@ -26,7 +26,7 @@ MAX_RAW_BYTES = 1 << 24
 EVENTS, RECORDS, DIRECTORY = 1, 2, 3
 FLAG_LZ4 = 1
 
-SESSION, PROCESS, THREAD, CODE, NODES, STACKS, TICKS, RSS, BOUND, SUMMARY, NAME = range(1, 12)
+SESSION, PROCESS, THREAD, CODE, NODES, STACKS, TICKS, RSS, BOUND, SUMMARY, NAME, STATE = range(1, 13)
 
 MARK, PHASE, PHASE_END = 0, 3, 4
 NAME_MARK, NAME_POOL = 2, 3
@@ -250,6 +250,9 @@ class CaptureWriter:
         self.record(RSS, varint(process) + varint(time_ns) + varint(resident_bytes)
                     + varint(huge_bytes))
 
+    def state(self, time_ns, state, cause):
+        self.record(STATE, varint(time_ns) + varint(state) + varint(cause))
+
     def bound(self, process, segment):
         self.record(BOUND, varint(process) + varint(segment))
 
@@ -308,6 +311,7 @@ class Capture:
     stacks: list = field(default_factory=lambda: [None])
     ticks: dict = field(default_factory=dict)
     rss: list = field(default_factory=list)
+    states: list = field(default_factory=list)  # (time, state, cause)
     mark_names: dict = field(default_factory=dict)
     pool_names: dict = field(default_factory=dict)
     bounds: dict = field(default_factory=dict)
@@ -444,6 +448,8 @@ def read_record(capture, kind, body):
     elif kind == BOUND:
         process = cursor.varint()
         capture.bounds[process] = cursor.varint()
+    elif kind == STATE:
+        capture.states.append(tuple(cursor.varint() for _ in range(3)))
     elif kind == NAME:
         read_name(capture, cursor)
 

@@ -61,7 +61,7 @@ class Model(Words):
         Words.__init__(self, process)
         self.capture, self.instants, self.peak_instant = capture, instants, peak_instant
         self.threshold = threshold
-        self.is_partial = capture.session.get("min_size", 0) > 0
+        self.is_partial = capture.session.get("min_size", 0) > 0 or bool(capture.states)
         self.selected = {s for s, t in capture.threads.items()
                          if process in (0, t.get("process", 0)) and tid in (0, t.get("tid", 0))}
         self.listed = sorted(capture.ticks)
@@ -198,6 +198,9 @@ class Model(Words):
         self.step_release(counted, 1)
         return counted
 
+    def was_silent_since(self, time_ns):
+        return any(state != 1 and time_ns <= at <= self.now for at, state, _ in self.capture.states)
+
     def violation(self, stream, count=1):
         if stream in self.selected:
             self.totals["order_violations"] += count
@@ -226,11 +229,12 @@ class Model(Words):
         key = event.domain, event.address
         self.settle_others(process, lambda wait: wait[0] == "block" and wait[1] == key)
         if key in process.blocks:
-            self.drop(process.blocks.pop(key))
-            self.violation(event.stream)
+            old = process.blocks.pop(key)
+            self.drop(old)
+            self.violation(event.stream, not self.was_silent_since(self.time_of(old.tick)))
         elif key in process.inherited:
             process.inherited.discard(key)
-            self.violation(event.stream)
+            self.violation(event.stream, not self.was_silent_since(0))
         self.ordinals[event.stream] += 1
         held = Held(event.bytes, self.row(event.stack, event.stream), self.tick,
                     self.ordinals[event.stream])

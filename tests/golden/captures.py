@@ -413,8 +413,34 @@ def words():
     return trace.finish()
 
 
+def silence():
+    """Recording that began late, was paused, and ended before the program did."""
+    trace = Trace()
+    trace.session("server")
+    stack = script_stack(trace)
+    trace.writer.state(0, 0, 1)
+    process = trace.process(80, arguments=["server"])
+    trace.wait(4)
+    trace.writer.state(trace.now_ns(), 1, 4)
+    main = process.thread(80, "server", main=1)
+    main.free(HEAP + 64)                                # of before the beginning
+    for i in range(6):
+        main.alloc(HEAP + 4096 * i, 1000 + i, stack("<module> main"))
+    trace.wait(2)
+    trace.writer.state(trace.now_ns(), 2, 4)
+    trace.wait(3)
+    trace.writer.state(trace.now_ns(), 1, 4)
+    main.alloc(HEAP, 500, stack("<module> main load"))  # that was live is gone
+    main.free(HEAP + 9 * 4096)
+    main.alloc(HEAP, 501, stack("<module> main load"))  # but not so soon: a violation
+    trace.wait(2)
+    trace.writer.state(trace.now_ns(), 3, 3)
+    return trace.finish()
+
+
 CAPTURES = {make.__name__: make for make in
-            (empty, script, planes, compact, ranges, family, strange, vector, cut, partial, words)}
+            (empty, script, planes, compact, ranges, family, strange, vector, cut, partial, words,
+             silence)}
 
 
 def main():

@@ -1,0 +1,89 @@
+/*
+ * The state of the recording. Main thread.
+ */
+#include "collect/control.h"
+
+#include "collect/records.h"
+
+#define MS_NS UINT64_C(1000000)
+
+void control_init(struct control *control, struct session *session, uint64_t delay_ns,
+                  uint64_t duration_ns)
+{
+    *control = (struct control){.session = session, .duration_ns = duration_ns};
+    if (delay_ns > 0)
+        control->begin_ns = session->start_ns + delay_ns;
+}
+
+static void write_state(const struct control *control, enum state_cause cause, uint64_t now_ns)
+{
+    struct records records = {0};
+
+    records_begin(&records, RECORD_STATE);
+    records_number(&records, now_ns - control->session->start_ns);
+    records_number(&records, control->state);
+    records_number(&records, cause);
+    records_end(&records);
+    pack_put_records(control->session->pack, records.bytes, records.size_bytes, records.count);
+    records_finish(&records);
+}
+
+/* The duration counts from the first instant of recording. */
+static void note_state(struct control *control, uint64_t now_ns)
+{
+    if (control->state != POOL_RECORDING)
+        control->session->was_silent = true;
+    else if (control->duration_ns > 0 && control->end_ns == 0)
+        control->end_ns = now_ns + control->duration_ns;
+}
+
+void control_begin(struct control *control)
+{
+    const struct pool_header *header = control->session->pool.header;
+
+    control->state = (enum pool_state)atomic_load_explicit(&header->state, memory_order_relaxed);
+    note_state(control, control->session->start_ns);
+    if (control->state != POOL_RECORDING)
+        write_state(control, CAUSE_START, control->session->start_ns);
+}
+
+void control_set(struct control *control, enum pool_state state, enum state_cause cause)
+{
+    uint64_t now_ns = session_now_ns();
+
+    if (control->state == state || control->state == POOL_ENDED)
+        return;
+    /* What never began cannot be paused. */
+    if (control->state == POOL_DORMANT && state == POOL_PAUSED)
+        return;
+    if (state == POOL_RECORDING)
+        control->begin_ns = 0;
+    control->state = state;
+    pool_set_state(&control->session->pool, state);
+    note_state(control, now_ns);
+    write_state(control, cause, now_ns);
+}
+
+bool control_is_over(struct control *control)
+{
+    uint64_t now_ns = session_now_ns();
+
+    if (control->begin_ns != 0 && now_ns >= control->begin_ns)
+        control_set(control, POOL_RECORDING, CAUSE_DELAY);
+    if (control->end_ns != 0 && now_ns >= control->end_ns)
+        control_set(control, POOL_ENDED, CAUSE_DURATION);
+    return control->state == POOL_ENDED;
+}
+
+int control_wait_ms(const struct control *control, int most_ms)
+{
+    uint64_t due_ns = control->begin_ns != 0 ? control->begin_ns : control->end_ns;
+    uint64_t now_ns = session_now_ns(), left_ms;
+
+    if (due_ns == 0)
+        return most_ms;
+    if (due_ns <= now_ns)
+        return 0;
+    left_ms = (due_ns - now_ns + MS_NS - 1) / MS_NS;
+    return left_ms < (uint64_t)most_ms ? (int)left_ms : most_ms;
+}

@@ -1,0 +1,45 @@
+/*
+ * Whether events are recorded: begun late, ended early, as the options and the user say.
+ *
+ * Main thread. What holds: every change of the state is in the capture, with its time and its cause.
+ */
+#ifndef COLLECT_CONTROL_H
+#define COLLECT_CONTROL_H
+
+#include "collect/session.h"
+#include "memtrack/format.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct control {
+    struct session *session;
+    enum pool_state state;
+    uint64_t begin_ns;    /* when recording is to begin; 0: it has, or waits for the user */
+    uint64_t duration_ns; /* of the recording; 0: as long as there are programs */
+    uint64_t end_ns;      /* when it is to end; 0: not known yet, or never */
+};
+
+/*
+ * Begin before the pool exists; session->start_ns is known. session: stays the caller's.
+ * delay_ns, duration_ns: 0 where there is none. Context: main thread.
+ */
+void control_init(struct control *control, struct session *session, uint64_t delay_ns,
+                  uint64_t duration_ns);
+
+/* The pool and the pack thread are there: note the state that it has. Context: main thread. */
+void control_begin(struct control *control);
+
+/*
+ * Change the state: no more than that, when it is another. Of one that has ended nothing is changed.
+ * Context: main thread.
+ */
+void control_set(struct control *control, enum pool_state state, enum state_cause cause);
+
+/* Do what is due. Returns true when recording has ended for good. Context: main thread. */
+bool control_is_over(struct control *control);
+
+/* Return how long to wait until something is due; at most so long. Context: main thread. */
+int control_wait_ms(const struct control *control, int most_ms);
+
+#endif
