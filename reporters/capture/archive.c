@@ -23,8 +23,7 @@
 enum {
     SUPERBLOCK_AT_MINOR = 10,
     SUPERBLOCK_AT_BYTES = 12,
-    SECTION_RECORDS_MOST =
-        32768, /* of events: longer ones are hardly smaller, and slower to read */
+    SECTION_RECORDS_MOST = 16384, /* of events: longer ones are hardly smaller, or even larger */
     CHECKPOINT_RECORDS = 1 << 20,
     TABLES_MOST_BYTES = 1 << 20,
     AT_W1 = 8,

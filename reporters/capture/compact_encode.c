@@ -64,6 +64,19 @@ static inline uint32_t find_distance(struct compact_encoder *encoder, const uint
     return index - before;
 }
 
+/*
+ * Is an address told in one byte? Then that is shorter than a distance of two, and what a program does
+ * again, at other places, becomes the same bytes again, which LZ4 likes.
+ */
+static inline bool is_told_in_a_byte(const struct compact_model *model, uint64_t key)
+{
+    uint32_t domain = (uint32_t)(key >> EVENT_DOMAIN_SHIFT);
+    int64_t difference = (int64_t)((key & EVENT_ADDRESS_MASK) - model->told[domain]);
+
+    return domain == model->domain && difference % (1 << COMPACT_LITERAL_UNIT_SHIFT) == 0 &&
+           varint_fold(difference >> COMPACT_LITERAL_UNIT_SHIFT) << 1 < 0x80;
+}
+
 /* Tell an address in full. */
 static uint8_t *put_told(struct compact_model *model, uint8_t *at, uint64_t key)
 {
@@ -91,20 +104,22 @@ static inline uint8_t *put_place(struct compact_encoder *encoder, uint8_t *at, u
     uint64_t address = key & EVENT_ADDRESS_MASK;
     uint32_t domain = (uint32_t)(key >> EVENT_DOMAIN_SHIFT);
 
-    if (distance != 0) {
-        if (distance <= COMPACT_PLACE_NEAR_COUNT) {
-            *ret_place = distance - 1;
-            return at;
-        }
-        if (distance < COMPACT_PLACE_TWO_BYTES_FIRST) {
-            *ret_place = COMPACT_PLACE_BYTE;
-            *at = (uint8_t)(distance - COMPACT_PLACE_BYTE_FIRST);
-            return at + 1;
-        }
+    bool is_next = domain == model->domain && address == model->next[domain];
+
+    if (distance != 0 && distance <= COMPACT_PLACE_NEAR_COUNT) {
+        *ret_place = distance - 1;
+        return at;
+    }
+    if (distance != 0 && distance < COMPACT_PLACE_TWO_BYTES_FIRST) {
+        *ret_place = COMPACT_PLACE_BYTE;
+        *at = (uint8_t)(distance - COMPACT_PLACE_BYTE_FIRST);
+        return at + 1;
+    }
+    if (distance != 0 && !is_next && !is_told_in_a_byte(model, key)) {
         *ret_place = COMPACT_PLACE_TWO_BYTES;
         return put_u16(at, distance - COMPACT_PLACE_TWO_BYTES_FIRST);
     }
-    if (domain == model->domain && address == model->next[domain]) {
+    if (is_next) {
         *ret_place = COMPACT_PLACE_NEXT;
         compact_note_place(model, domain, address);
     } else {
@@ -145,7 +160,8 @@ static inline uint8_t *put_alloc(struct compact_encoder *encoder, uint8_t *heade
 static inline uint8_t *put_free(struct compact_model *model, uint8_t *at, uint32_t distance,
                                 uint64_t key, uint32_t *ret_code)
 {
-    if (distance == 0) {
+    if (distance == 0 ||
+        (distance >= COMPACT_FREE_TWO_BYTES_FIRST && is_told_in_a_byte(model, key))) {
         *ret_code = COMPACT_FREE_TOLD;
         return put_told(model, at, key);
     }

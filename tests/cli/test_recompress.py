@@ -19,7 +19,8 @@ import capture_format as fmt
 import captures
 
 DATA = pathlib.Path(__file__).parents[1] / "golden" / "data"
-CLEAN = ["compact", "empty", "family", "planes", "ranges", "script", "strange", "vector"]
+CLEAN = ["compact", "empty", "family", "partial", "planes", "ranges", "script", "strange", "vector",
+         "words"]
 DONE, USAGE, UNREADABLE, NOT_WRITTEN = 0, 2, 3, 4
 REPORTS = [["summary"], ["summary", "--leaks"], ["table"], ["table", "--allocated"], ["tree"],
            ["tree", "--inverted"], ["stats"], ["dump"], ["flamegraph", "-o", "-"]]

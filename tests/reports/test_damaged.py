@@ -113,6 +113,56 @@ def forged(tmp_path):
     return path
 
 
+def with_events(payload, records, coder):
+    """A capture with one section of events, as it is given. Returns it, and where the payload is."""
+    writer = fmt.CaptureWriter()
+    writer.session(version="0.9")
+    writer.process(1)
+    writer.thread(1, process=1)
+    writer.records()
+    offset = len(writer.data)
+    writer.append(fmt.EVENTS, payload, records=records, stream=1, process=1, segment=1,
+                  coder=coder, pack=False)
+    return writer.finish(), offset + fmt.HEADER_BYTES
+
+
+def test_a_coder_of_a_later_version_is_named_as_that(binary, tmp_path):
+    path = tmp_path / "app.bin"
+    data, start = with_events(bytes(16), 1, coder=4)
+    path.write_bytes(data)
+    ended = run(binary, "info", path)
+    assert assert_said(ended, path, len(data)) == start - fmt.HEADER_BYTES
+    assert "packed in an unknown way" in ended.stderr and "or a newer one" in ended.stderr
+    assert "0.9" in ended.stdout, "what stands before it is reported"
+
+
+@pytest.mark.parametrize("payload, records, place, what", [
+    (b"\x90\x03\x02\x00\x00" + b"\x03", 2, 5, "event that is not right"),   # 2 ago, of 1
+    (b"\x90\x03\x02\x00\x00" + b"\x78\x80", 2, 5, "event"),                # told, cut off
+    (b"\x90\x03\x02\x00\x00", 2, 5, "events that end too early"),
+    (b"\x90\x03\x02\x00\x00\x01\x01", 2, 6, "bytes behind the last event"),
+])
+def test_wrong_compact_events_are_said_where_they_stand(binary, tmp_path, payload, records, place,
+                                                        what):
+    path = tmp_path / "app.bin"
+    data, start = with_events(payload, records, coder=3)
+    path.write_bytes(data)
+    ended = run(binary, "stats", path)
+    assert assert_said(ended, path, len(data)) == start + place
+    assert what in ended.stderr
+    assert fmt.read_capture(data).damage.offset == start
+
+
+@pytest.mark.parametrize("records", [0, 6, 1 << 17])
+def test_compact_events_that_cannot_be_so_many_are_refused(binary, tmp_path, records):
+    path = tmp_path / "app.bin"
+    data, start = with_events(b"\x90\x03\x02\x00\x00", records, coder=3)
+    path.write_bytes(data)
+    ended = run(binary, "stats", path)
+    assert assert_said(ended, path, len(data)) == start - fmt.HEADER_BYTES
+    assert "do not fill their section" in ended.stderr
+
+
 @pytest.mark.parametrize("kind", REPORTS)
 def test_an_impossible_event_is_said_by_every_report_that_reads_events(binary, tmp_path, kind):
     path, out = forged(tmp_path), tmp_path / "out"
