@@ -93,6 +93,7 @@ static bool parse_options(const struct option_values *values, struct collect_opt
     if (!options_number(values, OPTION_STARTER, 0, INT_MAX, &starter, err) ||
         !options_number(values, OPTION_POOL_OPTIONS, 0, UINT64_MAX, &options->pool_options, err) ||
         !options_size(values, OPTION_MIN_SIZE, 0, UINT64_MAX, &options->min_size, err) ||
+        !options_size(values, OPTION_SAMPLE_BYTES, 0, UINT64_MAX, &options->sample_bytes, err) ||
         !options_time(values, OPTION_DELAY, &options->delay_ns, err) ||
         !options_time(values, OPTION_DURATION, &options->duration_ns, err))
         return false;

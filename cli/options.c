@@ -66,6 +66,11 @@ const struct option_row option_rows[OPTION_COUNT] = {
     [OPTION_VERBOSE] = {'v', "verbose", NULL, "say what is started, and with what", IN(RUN)},
     [OPTION_MODULE] = {'m', NULL, "MODULE", "run a Python module, as python3 -m does", IN(RUN)},
     [OPTION_CODE] = {'c', NULL, "CODE", "run Python code, as python3 -c does", IN(RUN)},
+    [OPTION_SAMPLE_BYTES] =
+        {'\0', "sample-bytes", "SIZE",
+         "record a sample: one block in SIZE allocated bytes (512K), larger ones "
+         "all; reports show estimates",
+         IN(RUN) | IN(COLLECT)},
     [OPTION_MIN_SIZE] = {'\0', "min-size", "SIZE",
                          "leave out blocks smaller than SIZE (512, 4K, 1 MiB); maps are recorded",
                          IN(RUN) | IN(COLLECT)},

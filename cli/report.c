@@ -352,6 +352,12 @@ static int make_report(struct report *report)
         output_discard(&report->output);
         return EXIT_USAGE;
     }
+    if (report->options.view == VIEW_TEMPORARY && report->capture->session.sample_bytes > 0) {
+        message_print("%s: is a sample, which does not tell what was temporary: use --allocated",
+                      report->path);
+        output_discard(&report->output);
+        return EXIT_USAGE;
+    }
     if (report->row->needs_profile)
         build_profile(report);
     if (!write_report(report, &err)) {

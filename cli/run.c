@@ -33,7 +33,8 @@ enum {
     COLLECTOR_LOOKS = 2500, /* 5 s: its disk may hang */
 };
 
-#define BLOCK_MOST_BYTES (UINT64_C(1) << 47) /* larger than any that there can be */
+#define BLOCK_MOST_BYTES  (UINT64_C(1) << 47) /* larger than any that there can be */
+#define SAMPLE_MOST_BYTES (UINT64_C(1) << 30) /* a smallest block stands for so many */
 
 struct run {
     const struct option_values *values;
@@ -45,7 +46,7 @@ struct run {
     char *library;
     char *output; /* as the user names it */
     char *absolute_output;
-    uint64_t min_size;
+    uint64_t min_size, sample_bytes;
     uint64_t delay_ns, duration_ns;
 };
 
@@ -114,11 +115,14 @@ static bool start_collector(struct run *run, struct error *err)
         .min_size = run->min_size,
         .delay_ns = run->delay_ns,
         .duration_ns = run->duration_ns,
+        .sample_bytes = run->sample_bytes,
         .arguments = run->target.arguments,
     };
 
     if (!run->values->is_set[OPTION_NO_FOLLOW])
         request.pool_options |= POOL_OPTION_FOLLOW;
+    if (run->sample_bytes > 0)
+        request.pool_options |= POOL_OPTION_FREES_ONLY_SAMPLED;
     if (!session_start(&request, &run->session, err))
         return false;
     if (!session_wait_ready(&run->session, run->launch.fd, err)) {
@@ -268,6 +272,7 @@ int command_run(enum command_id id, const struct option_values *values)
 
     (void)id;
     if (!options_size(values, OPTION_MIN_SIZE, 1, BLOCK_MOST_BYTES, &run.min_size, &err) ||
+        !options_size(values, OPTION_SAMPLE_BYTES, 1, SAMPLE_MOST_BYTES, &run.sample_bytes, &err) ||
         !options_time(values, OPTION_DELAY, &run.delay_ns, &err) ||
         !options_time(values, OPTION_DURATION, &run.duration_ns, &err)) {
         message_print("%s", err.text);

@@ -74,7 +74,8 @@ enum session_field {
     SESSION_OPTIONS = 9,
     SESSION_ARGUMENT = 10,
     SESSION_DIRECTORY = 11,
-    SESSION_MIN_SIZE = 12, /* left out: 0 */
+    SESSION_MIN_SIZE = 12,     /* left out: 0 */
+    SESSION_SAMPLE_BYTES = 13, /* likewise */
 };
 
 enum process_field {

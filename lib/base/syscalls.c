@@ -56,7 +56,7 @@ static bool wipe_on_fork(long address, size_t size_bytes)
     return !sys_failed(sys_call(SYS_madvise, address, (long)size_bytes, MADV_WIPEONFORK, 0, 0, 0));
 }
 
-void *sys_map_wiped(size_t size_bytes)
+void *sys_map(size_t size_bytes)
 {
     long address;
 
@@ -66,13 +66,19 @@ void *sys_map_wiped(size_t size_bytes)
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (sys_failed(address))
         return NULL;
-    if (!wipe_on_fork(address, size_bytes)) {
-        sys_unmap((void *)address, size_bytes);
-        return NULL;
-    }
     /* Little of it is ever touched: a huge page would make that 2 MiB of the program's memory. */
     sys_call(SYS_madvise, address, (long)size_bytes, MADV_NOHUGEPAGE, 0, 0, 0);
     return (void *)address;
+}
+
+void *sys_map_wiped(size_t size_bytes)
+{
+    void *memory = sys_map(size_bytes);
+
+    if (memory == NULL || wipe_on_fork((long)memory, size_bytes))
+        return memory;
+    sys_unmap(memory, size_bytes);
+    return NULL;
 }
 
 void sys_unmap(void *memory, size_t size_bytes)

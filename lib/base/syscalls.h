@@ -88,6 +88,13 @@ bool sys_prepare_fence(void);
 void sys_fence_threads(void);
 
 /*
+ * Map zeroed private memory, of which a forked child gets a copy.
+ * size_bytes: rounded up to pages by the kernel. Pages cost memory only once touched.
+ * Returns NULL when refused. Context: hot path.
+ */
+void *sys_map(size_t size_bytes);
+
+/*
  * Map zeroed private memory that a forked child finds zeroed again (MADV_WIPEONFORK).
  * size_bytes: rounded up to pages by the kernel. Pages cost memory only once touched.
  * Returns NULL when refused. Context: hot path.

@@ -8,6 +8,7 @@
 
 #include "base/syscalls.h"
 #include "hook/real.h"
+#include "record/sample_set.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -49,6 +50,8 @@ static void *cut(size_t align_bytes, size_t size_bytes)
     } while (!atomic_compare_exchange_weak_explicit(&used_bytes, &used, start + size_bytes + 1,
                                                     memory_order_relaxed, memory_order_relaxed));
     memcpy(early_memory + start - sizeof(size_bytes), &size_bytes, sizeof(size_bytes));
+    /* free() looks there first. */
+    sample_set_doubt((uintptr_t)early_memory + start);
     return early_memory + start;
 }
 

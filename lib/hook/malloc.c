@@ -41,12 +41,44 @@ static __attribute__((noinline)) void *malloc_with_mode(size_t size_bytes, const
     return block;
 }
 
+static __attribute__((cold, noinline)) void *malloc_picked(size_t size_bytes, const void *caller)
+{
+    void *block = real.malloc(size_bytes);
+
+    if (unlikely(block == NULL))
+        return malloc_failed(size_bytes, caller);
+    return (void *)track_allocated_picked(DOMAIN_HEAP, (uintptr_t)block, size_bytes,
+                                          ALLOCATOR_MALLOC, caller);
+}
+
+/* Of a sample: nearly every block is passed over, which is found out first: that keeps least. */
+static __attribute__((noinline)) void *malloc_sampled(size_t size_bytes, const void *caller)
+{
+    void *block;
+
+    if (unlikely(!sample_passes(&context_own->sample, size_bytes)))
+        return malloc_picked(size_bytes, caller);
+    block = real.malloc(size_bytes);
+    /* malloc() has jumped here: the caller is kept where it was. */
+    return likely(block != NULL) ? block : malloc_failed(size_bytes, __builtin_return_address(0));
+}
+
+static void *(*malloc_of_mode)(size_t size_bytes, const void *caller) = malloc_with_mode;
+
+void hook_choose_malloc(void)
+{
+    if ((process.wanted_mode & PROCESS_SAMPLES) == 0)
+        return;
+    malloc_of_mode = malloc_sampled;
+    process.apart_bytes = SIZE_MAX;
+}
+
 HOOK void *malloc(size_t size_bytes)
 {
     void *block;
 
     if (unlikely(track_mode() != 0))
-        return malloc_with_mode(size_bytes, __builtin_return_address(0));
+        return malloc_of_mode(size_bytes, __builtin_return_address(0));
     block = real.malloc(size_bytes);
     if (unlikely(block == NULL))
         return malloc_failed(size_bytes, __builtin_return_address(0));
@@ -67,11 +99,22 @@ static __attribute__((noinline)) void free_slow(void *block, const void *caller)
     real.free(block);
 }
 
+/* A block of before the beginning, or any one of a program that is sampled. */
+static __attribute__((noinline)) void free_apart(void *block, const void *caller)
+{
+    if (likely(!sample_set_may_have((uintptr_t)block)))
+        real.free(block);
+    else if (!early_owns(block))
+        free_slow(block, caller);
+}
+
 HOOK void free(void *block)
 {
-    if (is_untracked(block))
+    if (unlikely(block == NULL))
         return;
-    if (likely(track_try_release(DOMAIN_HEAP, (uintptr_t)block, ALLOCATOR_FREE)))
+    if (unlikely((uintptr_t)block - process.apart_start < process.apart_bytes))
+        free_apart(block, __builtin_return_address(0));
+    else if (likely(track_try_release(DOMAIN_HEAP, (uintptr_t)block, ALLOCATOR_FREE)))
         real.free(block);
     else
         free_slow(block, __builtin_return_address(0));

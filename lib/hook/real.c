@@ -134,6 +134,8 @@ void real_resolve(void)
     }
     /* Without a malloc there is no allocator: the stand-ins serve as long as they can. */
     if (found.malloc != early_malloc && found.free != early_free) {
+        process.apart_start = (uintptr_t)early_memory;
+        process.apart_bytes = EARLY_BYTES;
         real = found;
         find_object((uintptr_t)real.malloc, &process.provider_start, &process.provider_end);
         find_object(getauxval(AT_BASE), &process.loader_start, &process.loader_end);

@@ -16,6 +16,7 @@
 #include "python/walk.h"
 #include "record/order.h"
 #include "record/process.h"
+#include "record/sample.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -34,6 +35,8 @@ struct context {
     uint64_t end;        /* the cursor may be moved so far without asking */
     uint64_t sync_bytes; /* may be allocated before the next SYNC */
     uintptr_t busy;      /* frame of the event that is using the chains, or 0 */
+
+    struct sample_thread sample; /* all that the usual event of a sample touches */
 
     uintptr_t sync_frame;    /* while order.match is BUSY: of the event that made it so, or 0 */
     uint64_t lap;            /* the one in which CLOCK was written last, plus 1 */

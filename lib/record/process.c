@@ -14,6 +14,7 @@
 #include "python/walk.h"
 #include "record/context.h"
 #include "record/names.h"
+#include "record/sample_set.h"
 
 #include <linux/futex.h>
 #include <sys/mman.h>
@@ -96,6 +97,9 @@ bool process_open(struct pool_header *header, size_t mapped_bytes, uint32_t ring
     process.ring_count = process.context_count = ring_count;
     if (header->min_size > 0)
         process.wanted_mode |= PROCESS_SKIPS_SMALL;
+    if (header->sample_bytes > 0)
+        process.wanted_mode |= PROCESS_SAMPLES;
+    process.sample_bytes = header->sample_bytes;
     process.mode = process.wanted_mode;
     process.silent_epoch = 0; /* until somebody has looked; no slot's epoch is 0 */
     /* Segment 0 is left out: a highest segment of 0 says "none yet". */
@@ -339,7 +343,8 @@ static uint64_t memory_bytes(void)
         atomic_load_explicit(&process.image->contexts_touched, memory_order_relaxed);
 
     return sizeof(process) + sizeof(process_order) + IMAGE_BYTES +
-           contexts * sizeof(struct context) + python_memory_bytes() + names_memory_bytes();
+           contexts * sizeof(struct context) + python_memory_bytes() + names_memory_bytes() +
+           ((process.wanted_mode & PROCESS_SAMPLES) != 0 ? sample_set_bytes() : 0);
 }
 
 static void tell(enum pool_counter counter, uint64_t total)

@@ -23,10 +23,11 @@ struct context;
 enum process_mode {
     PROCESS_WALKS_PYTHON = 1u << 0,
     PROCESS_SKIPS_SMALL = 1u << 1, /* min_size */
+    PROCESS_SAMPLES = 1u << 2,     /* sample_bytes */
 };
 
 /* Not all blocks are recorded: releases too have to be looked at. */
-#define PROCESS_IS_PARTIAL PROCESS_SKIPS_SMALL
+#define PROCESS_IS_PARTIAL (PROCESS_SKIPS_SMALL | PROCESS_SAMPLES)
 
 struct process {
     /* Read by the hot path; constant between the start (or a child's first event) and the end. */
@@ -35,6 +36,9 @@ struct process {
     _Atomic uint32_t *usual_epoch;
     _Atomic uint32_t mode; /* enum process_mode; 0 while nothing is recorded */
     _Atomic bool is_alone; /* one thread has a ring, and until another has it looks at no page */
+    /* Blocks that free() hands to another function at once: of before the beginning; in a sample all. */
+    uintptr_t apart_start;
+    size_t apart_bytes;
     /* Constant once started. */
     struct pool_header *header;
     struct pool_process *table;
@@ -44,6 +48,7 @@ struct process {
     struct context *contexts;    /* one for each ring; wiped memory */
     uint32_t context_count;      /* when it was mapped */
     struct process_image *image; /* wiped memory */
+    uint64_t sample_bytes;       /* of the header, which may be gone at the end */
     /* Changing. */
     _Atomic uint32_t silent_epoch; /* process_is_silent() */
     _Atomic uint32_t wanted_mode;  /* the mode while events are recorded */

@@ -7,6 +7,7 @@
  */
 #include "record/track.h"
 
+#include "base/syscalls.h"
 #include "record/chain.h"
 #include "record/segment.h"
 
@@ -114,8 +115,8 @@ static bool count_bytes(struct context *context, const struct event *event, size
     return true;
 }
 
-/* Record an allocation of a block, a map, or a failure. */
-static void record_allocation(struct event *event, size_t size_bytes, bool is_range)
+/* Record an allocation of a block, a map, or a failure. Returns whether it is recorded now. */
+static bool record_allocation(struct event *event, size_t size_bytes, bool is_range)
 {
     enum outcome outcome = BEGIN_AGAIN;
 
@@ -123,7 +124,7 @@ static void record_allocation(struct event *event, size_t size_bytes, bool is_ra
         struct context *context = context_enter(event->frame, event->caller);
 
         if (context == NULL)
-            return;
+            return false;
         if (is_range ? !begin_for_range(context, event) : !count_bytes(context, event, size_bytes))
             outcome = context->slots == NULL ? BEGIN_AGAIN : LOST;
         else
@@ -131,6 +132,7 @@ static void record_allocation(struct event *event, size_t size_bytes, bool is_ra
         if (outcome == LOST)
             context_lose_event(context);
     }
+    return outcome == RECORDED;
 }
 
 /* Record what has no stack: a release, or that it did not happen, or a change of class. */
@@ -171,9 +173,14 @@ uintptr_t track_allocated_slow(enum domain domain, uintptr_t address, size_t siz
     struct event event;
 
     /* The mode is another when this is the event that finds a silence over. */
-    if (context_is_silent() ||
-        ((process.wanted_mode & PROCESS_SKIPS_SMALL) != 0 && size_bytes < process.header->min_size))
+    if (context_is_silent())
         return address;
+    if ((process.wanted_mode & PROCESS_IS_PARTIAL) != 0 && domain != DOMAIN_POOL) {
+        if ((process.wanted_mode & PROCESS_SAMPLES) != 0)
+            return track_allocated_picked(domain, address, size_bytes, allocator, caller);
+        if (size_bytes < process.header->min_size)
+            return address;
+    }
     event = block_event(domain, address, size_bytes, allocator,
                         (uintptr_t)__builtin_frame_address(0), caller);
     record_allocation(&event, size_bytes, false);
@@ -209,9 +216,17 @@ uintptr_t track_allocated_stack(enum domain domain, uintptr_t address, size_t si
     unsigned mode = track_mode();
     bool is_updated;
 
-    if (context_is_silent() ||
-        ((mode & PROCESS_SKIPS_SMALL) != 0 && size_bytes < process.header->min_size))
+    if (context_is_silent())
         return address;
+    /* Of what a program says itself nothing is left out. */
+    if ((mode & PROCESS_IS_PARTIAL) != 0 && domain != DOMAIN_POOL) {
+        if ((mode & PROCESS_SAMPLES) != 0)
+            return sample_passes(&context->sample, size_bytes)
+                       ? address
+                       : track_allocated_picked(domain, address, size_bytes, allocator, caller);
+        if (size_bytes < process.header->min_size)
+            return address;
+    }
     if ((mode & PROCESS_WALKS_PYTHON) == 0) {
         if (!track_try(context, process.epoch, event.w0, event.w1, address, size_bytes, true))
             record_allocation(&event, size_bytes, false);
@@ -238,15 +253,56 @@ uintptr_t track_allocated_again(enum domain domain, uintptr_t address, size_t si
     return track_allocated_stack(domain, address, size_bytes, allocator, caller);
 }
 
+/* Whether a block is of the sample. */
+static bool is_picked(struct context *context, size_t size_bytes)
+{
+    if (context->sample.random == 0) {
+        /* A forked child begins anew in each thread: its contexts have been wiped. */
+        uint64_t number = (uint64_t)process.image->number << 32 | context->ring->tid;
+
+        sample_begin(&context->sample, process.sample_bytes, sys_now_ns() ^ number << 20);
+    }
+    return sample_picks(&context->sample, process.sample_bytes, size_bytes) &&
+           ((process.wanted_mode & PROCESS_SKIPS_SMALL) == 0 ||
+            size_bytes >= process.header->min_size);
+}
+
+uintptr_t track_allocated_picked(enum domain domain, uintptr_t address, size_t size_bytes,
+                                 enum allocator allocator, const void *caller)
+{
+    struct event event = block_event(domain, address, size_bytes, allocator,
+                                     (uintptr_t)__builtin_frame_address(0), caller);
+    struct context *context = context_enter(event.frame, caller);
+
+    if (context == NULL) {
+        /* Nobody records now: what comes next is passed over again. */
+        if (context_own->sample.random != 0)
+            is_picked(context_own, size_bytes);
+        return address;
+    }
+    if (!is_picked(context, size_bytes))
+        return address;
+    /* First: once the program has the block, any thread may release it. */
+    if (!sample_set_put(domain, address))
+        context_lose_event(context);
+    else if (!record_allocation(&event, size_bytes, false))
+        sample_set_take(domain, address);
+    return address;
+}
+
 /*
- * Whether a block may be of those that are recorded. Its size as asked for is not known here: one
- * that was rounded up past min_size passes, and its release is one of a block that the reader does
- * not know.
+ * Whether a block may be of those that are recorded. Of a sample's this is certain, and it is taken
+ * out. Where small blocks are left out, its size as asked for is not
+ * known here: one that was rounded up past min_size passes, and its release is one of a block that the
+ * reader does not know.
  */
 static bool may_be_recorded(enum domain domain, uintptr_t address)
 {
-    if ((track_mode() & PROCESS_SKIPS_SMALL) == 0 || domain != DOMAIN_HEAP ||
-        process.usable_bytes == NULL)
+    unsigned mode = process.wanted_mode;
+
+    if ((mode & PROCESS_SAMPLES) != 0 && domain != DOMAIN_POOL)
+        return sample_set_take(domain, address);
+    if ((mode & PROCESS_SKIPS_SMALL) == 0 || domain != DOMAIN_HEAP || process.usable_bytes == NULL)
         return true;
     return process.usable_bytes((void *)address) >= process.header->min_size;
 }
@@ -288,6 +344,10 @@ void track_undone(enum domain domain, uintptr_t address, size_t size_bytes,
         .caller = caller,
     };
 
+    /* It is there again; where there is no room for it any more, its release will not be told. */
+    if ((process.wanted_mode & PROCESS_SAMPLES) != 0 && domain != DOMAIN_MAP &&
+        !sample_set_put(domain, address))
+        context_lose_event(NULL);
     record_plain(&event, domain == DOMAIN_MAP);
 }
 

@@ -18,6 +18,7 @@
 #include "record/order.h"
 #include "record/process.h"
 #include "record/ring.h"
+#include "record/sample_set.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -69,6 +70,10 @@ uintptr_t track_allocated_stack(enum domain domain, uintptr_t address, size_t si
 uintptr_t track_allocated_again(enum domain domain, uintptr_t address, size_t size_bytes,
                                 enum allocator allocator, const void *caller)
     __attribute__((noinline));
+/* Of a sample: a block that sample_passes() has not passed over. */
+uintptr_t track_allocated_picked(enum domain domain, uintptr_t address, size_t size_bytes,
+                                 enum allocator allocator, const void *caller)
+    __attribute__((cold, noinline));
 /* Returns the address; 0 when the block is not of those that are recorded. */
 uintptr_t track_released_slow(enum domain domain, uintptr_t address, enum allocator allocator,
                               const void *caller) __attribute__((noinline));

@@ -36,6 +36,7 @@ static bool join(const struct locator *locator)
         pool_map_close(&map);
         return false;
     }
+    hook_choose_malloc();
     process_begin_alone();
     process_find_python();
     return true;

@@ -28,7 +28,8 @@ struct capture_text {
 struct capture_session {
     const char *version, *host, *machine, *directory;
     uint64_t page_bytes, tick_period_us, options;
-    uint64_t min_size; /* smaller blocks were not recorded */
+    uint64_t min_size;     /* smaller blocks were not recorded */
+    uint64_t sample_bytes; /* mean between two picks of a sample; 0: there was none */
     uint64_t realtime_ns, monotonic_ns, boottime_ns;
     const char *const *arguments; /* NULL-terminated; what the user asked to run */
     uint32_t argument_count;

@@ -134,6 +134,8 @@ static bool take_session_field(struct capture *capture, uint64_t number, struct 
         return take_u64(part, &session->options);
     case SESSION_MIN_SIZE:
         return take_u64(part, &session->min_size);
+    case SESSION_SAMPLE_BYTES:
+        return take_u64(part, &session->sample_bytes);
     default:
         return true;
     }

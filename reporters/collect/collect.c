@@ -129,6 +129,7 @@ static bool set_up(struct collect *collect, struct error *err)
     struct pool_settings settings = {
         .options = collect->options->pool_options,
         .min_size = collect->options->min_size,
+        .sample_bytes = collect->options->sample_bytes,
         .uuid = collect->options->uuid,
         .token = collect->options->token,
         .capture_path = collect->options->output,

@@ -25,6 +25,7 @@ struct collect_options {
     bool may_overwrite;
     uint64_t pool_options; /* enum pool_option */
     uint64_t min_size;     /* smaller blocks are not recorded */
+    uint64_t sample_bytes; /* mean between two picks of a sample; 0: all are recorded */
     uint8_t uuid[16], token[16];
     bool is_dormant;         /* nothing is recorded until somebody asks for it */
     uint64_t delay_ns;       /* recording begins so long after the start; 0: at once */

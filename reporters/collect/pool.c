@@ -103,6 +103,7 @@ static void fill_header(struct pool *pool, const struct pool_settings *settings)
     header->ring_slot_count = RING_SLOT_COUNT;
     header->options = settings->options;
     header->min_size = settings->min_size;
+    header->sample_bytes = settings->sample_bytes;
     header->tick_period_us = TICK_PERIOD_US;
     header->collector_pid = (uint32_t)getpid();
     memcpy(header->capture_path, settings->capture_path,

@@ -27,6 +27,7 @@ struct pool {
 struct pool_settings {
     uint64_t options; /* enum pool_option */
     uint64_t min_size;
+    uint64_t sample_bytes;
     const uint8_t *uuid, *token;
     const char *capture_path;
     enum pool_state state;

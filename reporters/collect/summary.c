@@ -52,6 +52,8 @@ void summary_write_session(struct records *records, const struct collect_options
     records_field_number(records, SESSION_OPTIONS, options->pool_options);
     if (options->min_size > 0)
         records_field_number(records, SESSION_MIN_SIZE, options->min_size);
+    if (options->sample_bytes > 0)
+        records_field_number(records, SESSION_SAMPLE_BYTES, options->sample_bytes);
     for (uint32_t i = 0; i < options->argument_count; i++)
         put_text(records, SESSION_ARGUMENT, options->arguments[i]);
     if (options->directory != NULL)

@@ -20,7 +20,7 @@ static bool is_same(const void *items, uint32_t item, const void *key)
 }
 
 static void add(struct intervals *intervals, uint32_t row, uint32_t from_bucket, uint32_t to_bucket,
-                uint64_t bytes)
+                struct profile_cost cost)
 {
     struct profile_interval key = {.row = row, .from_bucket = from_bucket, .to_bucket = to_bucket};
     uint64_t hash = hash_index_mix(row, (uint64_t)from_bucket << 32 | to_bucket);
@@ -36,8 +36,8 @@ static void add(struct intervals *intervals, uint32_t row, uint32_t from_bucket,
         intervals->items[item] = key;
         hash_index_add(&intervals->index, hash, item);
     }
-    intervals->items[item].bytes += bytes;
-    intervals->items[item].allocations++;
+    intervals->items[item].bytes += cost.bytes;
+    intervals->items[item].allocations += cost.allocations;
 }
 
 /* Add those that a run which has begun tells; the others wait on. */
@@ -52,7 +52,7 @@ static void settle_until(struct intervals *intervals, const struct timeline *tim
             intervals->waiting[kept++] = *waiting;
         else
             add(intervals, waiting->row, timeline_sample_of(timeline, waiting->from_run),
-                timeline_sample_of(timeline, waiting->to_run), waiting->bytes);
+                timeline_sample_of(timeline, waiting->to_run), waiting->cost);
     }
     intervals->waiting_count = kept;
 }
@@ -75,12 +75,12 @@ void intervals_settle(struct intervals *intervals, const struct timeline *timeli
 }
 
 void intervals_add_last(struct intervals *intervals, const struct timeline *timeline, uint32_t row,
-                        uint32_t from_run, uint64_t bytes)
+                        uint32_t from_run, struct profile_cost cost)
 {
     uint32_t from_bucket = timeline_sample_of(timeline, from_run);
 
     if (from_bucket < timeline->bucket_count)
-        add(intervals, row, from_bucket, PROFILE_NEVER, bytes);
+        add(intervals, row, from_bucket, PROFILE_NEVER, cost);
 }
 
 static int compare(const void *left, const void *right)

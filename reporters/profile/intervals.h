@@ -18,7 +18,7 @@
 
 /* A block that was released in the current bucket. */
 struct interval_waiting {
-    uint64_t bytes;
+    struct profile_cost cost;
     uint32_t row;
     uint32_t from_run,
         to_run; /* of the timeline: the first that shows it, the first that does not */
@@ -43,9 +43,10 @@ void intervals_wait(struct intervals *intervals, const struct timeline *timeline
  * timeline_remove() have returned them. Context: tool.
  */
 static inline void intervals_add(struct intervals *intervals, const struct timeline *timeline,
-                                 uint32_t row, uint32_t from_run, uint32_t to_run, uint64_t bytes)
+                                 uint32_t row, uint32_t from_run, uint32_t to_run,
+                                 struct profile_cost cost)
 {
-    struct interval_waiting waiting = {bytes, row, from_run, to_run};
+    struct interval_waiting waiting = {cost, row, from_run, to_run};
 
     if (from_run < to_run)
         intervals_wait(intervals, timeline, &waiting);
@@ -56,7 +57,7 @@ void intervals_settle(struct intervals *intervals, const struct timeline *timeli
 
 /* Add a block that is there still when the last bucket is over. Context: tool. */
 void intervals_add_last(struct intervals *intervals, const struct timeline *timeline, uint32_t row,
-                        uint32_t from_run, uint64_t bytes);
+                        uint32_t from_run, struct profile_cost cost);
 
 /*
  * Put them in order and hand them out. ret_count: how many.

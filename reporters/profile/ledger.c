@@ -57,6 +57,7 @@ void ledger_note_peak(struct ledger *ledger)
     ledger->totals.peak_bytes = ledger->heap.bytes;
     ledger->totals.peak_allocations = ledger->heap.blocks;
     ledger->totals.peak_time_ns = ledger->grown_ns;
+    ledger->variances[VIEW_PEAK] = ledger->live_variance;
     ledger->generation++;
 }
 
@@ -69,23 +70,25 @@ void ledger_uncount_release(struct ledger *ledger, const struct release *release
 
 void ledger_count_leak(struct ledger *ledger, const struct block *block)
 {
-    struct profile_cost *leaks;
+    struct profile_cost *leaks, cost;
 
     if (block->row == ROW_NONE)
         return;
+    cost = ledger_cost(ledger, block);
     leaks = &ledger->rows.extras[block->row].leaks;
-    leaks->bytes += block->bytes;
-    leaks->allocations++;
-    ledger->totals.leaked_bytes += block->bytes;
-    ledger->totals.leaked_allocations++;
-    ledger->lifetimes[PROFILE_LIFETIMES - 1]++;
+    leaks->bytes += cost.bytes;
+    leaks->allocations += cost.allocations;
+    ledger->variances[VIEW_LEAKS] += ledger_variance(ledger, block);
+    ledger->totals.leaked_bytes += cost.bytes;
+    ledger->totals.leaked_allocations += cost.allocations;
+    ledger->lifetimes[PROFILE_LIFETIMES - 1] += cost.allocations;
 }
 
 void ledger_outlive(struct ledger *ledger, const struct block *block)
 {
     if (block->row != ROW_NONE && ledger->intervals.is_wanted)
         intervals_add_last(&ledger->intervals, &ledger->timeline, block->row, block->shown,
-                           block->bytes);
+                           ledger_cost(ledger, block));
 }
 
 /* What rows and threads have counted, for those who own them. */

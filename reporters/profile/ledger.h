@@ -8,6 +8,7 @@
 #define PROFILE_LEDGER_H
 
 #include "profile/block.h"
+#include "profile/estimate.h"
 #include "profile/intervals.h"
 #include "profile/profile.h"
 #include "profile/row_table.h"
@@ -45,6 +46,8 @@ struct ledger {
     struct holding reserved, mapped_file;
     uint64_t size_allocations[PROFILE_SIZE_CLASSES], size_bytes[PROFILE_SIZE_CLASSES];
     uint64_t lifetimes[PROFILE_LIFETIMES];
+    /* Of sums of bytes, as estimate_variance(): of what is live now, and of the views. */
+    uint64_t live_variance, variances[VIEW_COUNT];
 };
 
 /* Begin. end_ns: as for timeline_init(). Context: tool. */
@@ -119,26 +122,45 @@ static inline void ledger_touch(const struct ledger *ledger, struct row *row)
     row->peak_blocks = row->live_blocks;
 }
 
+/* Return what a block of a row, which is not ROW_NONE, costs: of a sample, what it stands for. */
+static inline struct profile_cost ledger_cost(const struct ledger *ledger,
+                                              const struct block *block)
+{
+    if (__builtin_expect(ledger->rows.rows[block->row].is_sample, false))
+        return estimate_cost(ledger->capture->session.sample_bytes, block->bytes, block->ordinal);
+    return (struct profile_cost){block->bytes, 1};
+}
+
+/* Return what it adds to a variance. */
+static inline uint64_t ledger_variance(const struct ledger *ledger, const struct block *block)
+{
+    if (__builtin_expect(ledger->rows.rows[block->row].is_sample, false))
+        return estimate_variance(ledger->capture->session.sample_bytes, block->bytes);
+    return 0;
+}
+
 /*
  * A block is there now; block->bytes and block->row say what and whose, shown is filled in. A
  * row of ROW_NONE changes nothing, here and below. Context: tool.
  */
 static inline void ledger_hold(struct ledger *ledger, struct block *block)
 {
-    uint64_t bytes = block->bytes;
+    struct profile_cost cost;
     struct row *row;
 
     if (block->row == ROW_NONE)
         return;
-    if (bytes == 0)
+    if (block->bytes == 0)
         ledger_end_growth(ledger);
     row = &ledger->rows.rows[block->row];
+    cost = ledger_cost(ledger, block);
     ledger_touch(ledger, row);
-    row->live_bytes += bytes;
-    row->live_blocks++;
-    ledger_change_owners(ledger, row, bytes, 0);
-    ledger->heap.bytes += bytes;
-    ledger->heap.blocks++;
+    row->live_bytes += cost.bytes;
+    row->live_blocks += (uint32_t)cost.allocations;
+    ledger_change_owners(ledger, row, cost.bytes, 0);
+    ledger->live_variance += ledger_variance(ledger, block);
+    ledger->heap.bytes += cost.bytes;
+    ledger->heap.blocks += cost.allocations;
     ledger->grown_ns = ledger->now_ns;
     if (ledger->heap.bytes > ledger->high_bytes)
         ledger->high_bytes = ledger->heap.bytes;
@@ -148,7 +170,7 @@ static inline void ledger_hold(struct ledger *ledger, struct block *block)
 /* A block is not there any more. Context: tool. */
 static inline void ledger_drop(struct ledger *ledger, const struct block *block)
 {
-    uint64_t bytes = block->bytes;
+    struct profile_cost cost;
     struct row *row;
     uint32_t run;
 
@@ -156,15 +178,17 @@ static inline void ledger_drop(struct ledger *ledger, const struct block *block)
         return;
     ledger_end_growth(ledger);
     row = &ledger->rows.rows[block->row];
+    cost = ledger_cost(ledger, block);
     ledger_touch(ledger, row);
-    row->live_bytes -= bytes;
-    row->live_blocks--;
-    ledger_change_owners(ledger, row, 0, bytes);
-    ledger->heap.bytes -= bytes;
-    ledger->heap.blocks--;
+    row->live_bytes -= cost.bytes;
+    row->live_blocks -= (uint32_t)cost.allocations;
+    ledger_change_owners(ledger, row, 0, cost.bytes);
+    ledger->live_variance -= ledger_variance(ledger, block);
+    ledger->heap.bytes -= cost.bytes;
+    ledger->heap.blocks -= cost.allocations;
     run = timeline_remove(&ledger->timeline);
     if (ledger->intervals.is_wanted)
-        intervals_add(&ledger->intervals, &ledger->timeline, block->row, block->shown, run, bytes);
+        intervals_add(&ledger->intervals, &ledger->timeline, block->row, block->shown, run, cost);
 }
 
 /* It is there because the program allocated it just now. Context: tool. */
@@ -172,15 +196,18 @@ static inline void ledger_count_allocation(struct ledger *ledger, const struct b
 {
     uint64_t bytes = block->bytes;
     unsigned size_class = bytes == 0 ? 0 : 64 - (unsigned)__builtin_clzll(bytes);
+    struct profile_cost cost;
     struct row *row;
 
     if (block->row == ROW_NONE)
         return;
     row = &ledger->rows.rows[block->row];
-    row->allocated_bytes += bytes;
-    row->allocations++;
-    ledger->size_bytes[size_class] += bytes;
-    ledger->size_allocations[size_class]++;
+    cost = ledger_cost(ledger, block);
+    row->allocated_bytes += cost.bytes;
+    row->allocations += cost.allocations;
+    ledger->variances[VIEW_ALLOCATED] += ledger_variance(ledger, block);
+    ledger->size_bytes[size_class] += cost.bytes;
+    ledger->size_allocations[size_class] += cost.allocations;
 }
 
 /* Add to, or with a step of -1 (all bits set) take from, the counts of releases. */
@@ -188,16 +215,17 @@ static inline void ledger_step_release(struct ledger *ledger, const struct block
                                        uint32_t stream, uint8_t lifetime, bool is_temporary,
                                        uint64_t step)
 {
+    struct profile_cost cost = ledger_cost(ledger, block);
     struct profile_cost *temporary;
 
-    ledger->threads[stream].frees += step;
-    ledger->lifetimes[lifetime] += step;
+    ledger->threads[stream].frees += step * cost.allocations;
+    ledger->lifetimes[lifetime] += step * cost.allocations;
     if (!is_temporary)
         return;
     temporary = &ledger->rows.extras[block->row].temporary;
-    temporary->bytes += step * block->bytes;
-    temporary->allocations += step;
-    ledger->totals.temporary_allocations += step;
+    temporary->bytes += step * cost.bytes;
+    temporary->allocations += step * cost.allocations;
+    ledger->totals.temporary_allocations += step * cost.allocations;
 }
 
 /*

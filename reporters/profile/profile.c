@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "capture/ahead.h"
 #include "memtrack/protocol.h"
+#include "profile/estimate.h"
 #include "profile/ledger.h"
 #include "profile/marks.h"
 #include "profile/pools.h"
@@ -180,6 +181,9 @@ static void take_ledger(struct profile *profile, struct ledger *ledger,
     memcpy(profile->size_allocations, ledger->size_allocations, sizeof(ledger->size_allocations));
     memcpy(profile->size_bytes, ledger->size_bytes, sizeof(ledger->size_bytes));
     memcpy(profile->lifetimes, ledger->lifetimes, sizeof(ledger->lifetimes));
+    for (unsigned view = 0; view < VIEW_COUNT; view++)
+        profile->standard_errors[view] =
+            estimate_standard_error(ledger->capture->session.sample_bytes, ledger->variances[view]);
 }
 
 struct profile *profile_build(const struct capture *capture, const struct profile_options *options)

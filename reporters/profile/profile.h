@@ -14,6 +14,9 @@
  *
  * Blocks of the program's own pools (domain pool) lie in what the heap has counted already, so they are
  * never added to it: each pool has sums of its own, or they are all that is shown.
+ *
+ * Of a sample (docs/sampling.md) all of it is estimated, but for maps and large blocks. It does not
+ * tell what was temporary: there is none then.
  */
 #ifndef PROFILE_PROFILE_H
 #define PROFILE_PROFILE_H
@@ -128,10 +131,11 @@ struct profile {
     struct profile_owner *threads;   /* capture.thread_count */
     uint64_t size_allocations[PROFILE_SIZE_CLASSES], size_bytes[PROFILE_SIZE_CLASSES];
     uint64_t lifetimes[PROFILE_LIFETIMES];
-    struct profile_sample *samples;     /* one a bucket, in time order */
-    uint32_t sample_count;              /* at most PROFILE_BUCKETS */
-    uint32_t peak_sample;               /* the one that stands at the peak */
-    struct profile_interval *intervals; /* NULL unless asked for */
+    uint64_t standard_errors[VIEW_COUNT]; /* of the view's bytes, in bytes; 0: they are exact */
+    struct profile_sample *samples;       /* one a bucket, in time order */
+    uint32_t sample_count;                /* at most PROFILE_BUCKETS */
+    uint32_t peak_sample;                 /* the one that stands at the peak */
+    struct profile_interval *intervals;   /* NULL unless asked for */
     uint64_t interval_count;
     struct profile_mark *marks; /* in time order */
     uint32_t mark_count;

@@ -150,7 +150,7 @@ static void undo_release(struct replay *replay, const struct event *event)
         break;
     }
     /* Of a block left out, whose release was recorded because it is not as small as was asked for. */
-    if (stream->is_selected && !(replay->is_partial && !is_range))
+    if (stream->is_selected && !(replay->leaves_out && !is_range))
         replay->ledger->totals.order_violations += wrong;
 }
 
@@ -411,7 +411,8 @@ struct replay *replay_open(const struct capture *capture, const struct profile_o
     replay->options = options;
     replay->ledger = ledger;
     replay->tick = UINT64_MAX;
-    replay->is_partial = capture->session.min_size > 0 || capture->state_count > 0;
+    replay->leaves_out = capture->session.min_size > 0 || capture->state_count > 0;
+    replay->is_partial = replay->leaves_out || capture->session.sample_bytes > 0;
     replay->first_domain = options->shows_pools ? DOMAIN_POOL : DOMAIN_HEAP;
     replay->domain_count = options->shows_pools ? 1 : DOMAIN_MAP - DOMAIN_HEAP + 1;
     pools_init(&replay->pools, capture->process_count);

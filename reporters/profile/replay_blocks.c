@@ -74,7 +74,8 @@ static bool is_temporary(const struct replay *replay, const struct block *block,
 {
     uint32_t between;
 
-    if (block->row == ROW_NONE || replay->ledger->rows.rows[block->row].stream != stream)
+    if (block->row == ROW_NONE || replay->ledger->rows.rows[block->row].stream != stream ||
+        replay->capture->session.sample_bytes > 0)
         return false;
     /* Exact up to 2^32 allocations in between. */
     between = replay->streams[stream].ordinal - block->ordinal;
@@ -143,7 +144,7 @@ static inline void replay_free(struct replay *replay, struct replay_process *pro
     live = live_blocks_find(&process->blocks, key);
     if (live == NULL && !inherited_has(&process->inherited, key)) {
         replay->ledger->totals.unknown_frees +=
-            replay->streams[event->stream].is_selected && !replay->is_partial;
+            replay->streams[event->stream].is_selected && !replay->leaves_out;
         return;
     }
     if (is_realloc(event->allocator) && replay->is_partial)

@@ -80,9 +80,9 @@ struct replay {
     struct replay_process *processes;
     uint32_t *ends; /* processes that ended, by time */
     uint32_t end_count, next_end;
-    uint64_t tick; /* of the last event; UINT64_MAX: before the first */
-    /* Blocks were left out, by size or time: what follows a release need not be its result. */
-    bool is_partial;
+    uint64_t tick;   /* of the last event; UINT64_MAX: before the first */
+    bool leaves_out; /* blocks by size or time: the releases of some are there all the same */
+    bool is_partial; /* not all blocks are there: what follows a release need not be its result */
     /* Domains whose blocks the rows show: from the first on, so many. */
     uint8_t first_domain, domain_count;
     struct marks marks;

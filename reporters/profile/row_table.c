@@ -8,6 +8,7 @@
 
 #include "base/hash_index.h"
 #include "base/memory.h"
+#include "memtrack/protocol.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,13 @@ static void grow_index(struct row_table *rows)
     rows->slots = memory_allocate(rows->slot_count, sizeof(*rows->slots));
     for (uint32_t i = 0; i < rows->count; i++)
         *search(rows, rows->rows[i].stack, rows->rows[i].stream) = i + 1;
+}
+
+/* Whether a row of this allocator is estimated. Maps and the program's own pools are recorded whole. */
+static bool is_sample(const struct capture *capture, uint8_t allocator)
+{
+    return capture->session.sample_bytes > 0 && allocator < ALLOCATOR_POOL &&
+           !(allocator >= ALLOCATOR_MMAP && allocator <= ALLOCATOR_MPROTECT);
 }
 
 /* Allocated with a row to spare, so that they can begin on a cache line. */
@@ -75,10 +83,12 @@ uint32_t row_table_search(struct row_table *rows, const struct capture *capture,
     if (*slot == 0) {
         if (rows->count == rows->capacity)
             grow_rows(rows);
-        rows->rows[rows->count] = (struct row){.stack = stack,
-                                               .stream = stream,
-                                               .process = capture->threads[stream].process_index,
-                                               .allocator = capture->stacks[stack].allocator};
+        rows->rows[rows->count] =
+            (struct row){.stack = stack,
+                         .stream = stream,
+                         .process = capture->threads[stream].process_index,
+                         .allocator = capture->stacks[stack].allocator,
+                         .is_sample = is_sample(capture, capture->stacks[stack].allocator)};
         rows->extras[rows->count] = (struct row_extra){0};
         *slot = ++rows->count;
     }

@@ -7,6 +7,7 @@
 
 #include "profile/profile.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +21,7 @@ struct row {
     uint32_t stack, stream; /* indexes in the capture */
     uint32_t process;       /* of the stream: index in the capture */
     uint8_t allocator;      /* of the stack */
+    bool is_sample;         /* its blocks stand for others */
 } __attribute__((aligned(64)));
 
 _Static_assert(sizeof(struct row) == 64, "a row is a cache line");

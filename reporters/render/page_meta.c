@@ -248,6 +248,8 @@ static void write_what_ran(struct json_writer *json, const struct page *page)
     json_write_number(json, "endNs", page->input->profile->end_ns);
     json_write_text(json, "state", label_state(capture->state));
     json_write_number(json, "minSize", capture->session.min_size);
+    json_write_number(json, "sampleBytes", capture->session.sample_bytes);
+    write_numbers(json, "standardErrors", page->input->profile->standard_errors, VIEW_COUNT);
     json_write_text(json, "version", capture->session.version);
     json_write_text(json, "reporter", MEMTRACK_VERSION);
     memory_pool_finish(&pool);

@@ -125,11 +125,24 @@ static void write_shown_line(const struct render_input *input, FILE *out)
 }
 
 /* What the capture does not have because nobody wanted it. */
-static void write_left_out_line(const struct capture *capture, FILE *out)
+static void write_partial_lines(const struct render_input *input, FILE *out)
 {
-    if (capture->session.min_size > 0)
+    const struct capture_session *session = &input->capture->session;
+
+    if (session->sample_bytes > 0) {
+        struct units_text mean = units_format_size(session->sample_bytes, 0);
+
+        fprintf(out, "sampled: one block in %s, those of %s and more all", mean.text, mean.text);
+        if (input->profile != NULL)
+            fprintf(
+                out, "; shown: an estimate, %s%s (standard error)",
+                input->options->is_ascii ? "+-" : "\302\261",
+                units_format_size(input->profile->standard_errors[input->options->view], 0).text);
+        fputc('\n', out);
+    }
+    if (session->min_size > 0)
         fprintf(out, "left out: blocks smaller than %s\n",
-                units_format_size(capture->session.min_size, 0).text);
+                units_format_size(session->min_size, 0).text);
 }
 
 void parts_write_header(const struct render_input *input, FILE *out)
@@ -144,7 +157,7 @@ void parts_write_header(const struct render_input *input, FILE *out)
         write_totals_line(input->profile, out);
         write_shown_line(input, out);
     }
-    write_left_out_line(input->capture, out);
+    write_partial_lines(input, out);
     if (health.count == 0)
         fputs("warnings: none\n", out);
     for (size_t i = 0; i < health.count; i++)

@@ -82,13 +82,12 @@ static void write_capture(struct json_writer *json, const struct render_input *i
     const struct capture_session *session = &capture->session;
     struct memory_pool pool = {.newest = NULL};
     struct health health = health_collect(capture, input->profile, &pool);
-    bool is_sampled = (session->options & POOL_OPTION_FREES_ONLY_SAMPLED) != 0;
 
     json_write_open_object(json, "capture");
     write_program(json, capture);
     json_write_text(json, "state", label_state(capture->state));
-    json_write_text(json, "mode", is_sampled ? "sampled" : "full");
-    json_write_null(json, "sample_bytes"); /* not in the capture */
+    json_write_text(json, "mode", session->sample_bytes > 0 ? "sampled" : "full");
+    json_write_number_or_null(json, "sample_bytes", session->sample_bytes);
     json_write_number_or_null(json, "min_size", session->min_size);
     json_write_bool(json, "native", (session->options & POOL_OPTION_NATIVE) != 0);
     json_write_bool(json, "python_allocators",
@@ -142,6 +141,10 @@ static void write_view(struct json_writer *json, const struct render_input *inpu
     write_filters(json, input);
     json_write_number(json, "bytes", cost.bytes);
     json_write_number(json, "allocations", cost.allocations);
+    if (input->capture->session.sample_bytes > 0)
+        json_write_number(json, "standard_error_bytes", profile->standard_errors[view]);
+    else
+        json_write_null(json, "standard_error_bytes");
     json_write_close(json);
 }
 

@@ -51,10 +51,11 @@ static void write_totals(const struct render_input *input, FILE *out)
                 numbers_format_count(totals->allocations / duration_ms * 1000 +
                                      totals->allocations % duration_ms * 1000 / duration_ms)
                     .text);
-    fprintf(out, "   freed %s   temporary %s%%   failed %s\n",
-            numbers_format_count(totals->frees).text,
-            numbers_format_share(totals->temporary_allocations, totals->allocations).text,
-            numbers_format_count(totals->failed_allocations).text);
+    fprintf(out, "   freed %s", numbers_format_count(totals->frees).text);
+    if (input->capture->session.sample_bytes == 0)
+        fprintf(out, "   temporary %s%%",
+                numbers_format_share(totals->temporary_allocations, totals->allocations).text);
+    fprintf(out, "   failed %s\n", numbers_format_count(totals->failed_allocations).text);
     fprintf(out, "bytes        %s\n", units_format_size(totals->allocated_bytes, 0).text);
     fprintf(out, "end          %s in %s allocation%s\n",
             units_format_size(totals->leaked_bytes, 0).text,

@@ -6,8 +6,10 @@
 #include "render/stats.h"
 #include "report/labels.h"
 
-static void write_totals(struct json_writer *json, const struct profile_totals *totals)
+static void write_totals(struct json_writer *json, const struct render_input *input)
 {
+    const struct profile_totals *totals = &input->profile->totals;
+
     json_write_open_object(json, "totals");
     json_write_number(json, "allocations", totals->allocations);
     json_write_number(json, "frees", totals->frees);
@@ -23,7 +25,11 @@ static void write_totals(struct json_writer *json, const struct profile_totals *
     json_write_number(json, "unknown_frees", totals->unknown_frees);
     json_write_number(json, "order_violations", totals->order_violations);
     json_write_number(json, "lost_events", totals->lost_events);
-    json_write_number(json, "temporary_allocations", totals->temporary_allocations);
+    /* What a thread has allocated in between is not in a sample. */
+    if (input->capture->session.sample_bytes > 0)
+        json_write_null(json, "temporary_allocations");
+    else
+        json_write_number(json, "temporary_allocations", totals->temporary_allocations);
     json_write_number(json, "failed_allocations", totals->failed_allocations);
     json_write_close(json);
 }
@@ -194,7 +200,7 @@ void stats_write_json(const struct render_input *input, FILE *out)
 
     json_write_init(&json, out);
     parts_open_json(&json, input, "stats");
-    write_totals(&json, &input->profile->totals);
+    write_totals(&json, input);
     write_allocators(&json, input->profile);
     write_sizes(&json, input->profile);
     write_lifetimes(&json, input->profile);

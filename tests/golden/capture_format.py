@@ -36,7 +36,7 @@ POOLS = 6  # the domain
 SESSION_FIELDS = {
     1: "version", 2: "host", 3: "machine", 4: "page_bytes", 5: "tick_period_us", 6: "realtime_ns",
     7: "monotonic_ns", 8: "boottime_ns", 9: "options", 10: "arguments", 11: "directory",
-    12: "min_size",
+    12: "min_size", 13: "sample_bytes",
 }
 PROCESS_FIELDS = {
     1: "number", 2: "pid", 3: "inner_pid", 4: "parent", 5: "how", 6: "first_segment",

@@ -5,9 +5,11 @@ of docs/format.md section 3 and reporters/profile/profile.h.
 """
 
 import bisect
+import math
 from collections import Counter, defaultdict
 
 import capture_format as fmt
+from capture_estimate import estimate
 from capture_order import fork_parent, ordered_events
 from capture_words import Words
 
@@ -61,7 +63,9 @@ class Model(Words):
         Words.__init__(self, process)
         self.capture, self.instants, self.peak_instant = capture, instants, peak_instant
         self.threshold = threshold
-        self.is_partial = capture.session.get("min_size", 0) > 0 or bool(capture.states)
+        self.leaves_out = capture.session.get("min_size", 0) > 0 or bool(capture.states)
+        self.mean, self.variance, self.variances = capture.session.get("sample_bytes", 0), 0, [0] * 4
+        self.is_partial = self.leaves_out or self.mean > 0
         self.selected = {s for s, t in capture.threads.items()
                          if process in (0, t.get("process", 0)) and tid in (0, t.get("tid", 0))}
         self.listed = sorted(capture.ticks)
@@ -110,7 +114,15 @@ class Model(Words):
         return [("thread", stream), ("process", self.process_of[stream]),
                 ("allocator", self.capture.stacks[stack][2] if stack else 0)]
 
-    def after_change(self, row, blocks, size):
+    def cost(self, held):
+        """(bytes, blocks, variance) of what a block stands for: docs/sampling.md."""
+        return estimate(self.mean, held.size, held.ordinal,
+                        self.capture.stacks[held.row[0]][2] if held.row[0] else 0)
+
+    def after_change(self, held, sign):
+        row = held.row
+        size, blocks, variance = (sign * part for part in self.cost(held))
+        self.variance += variance
         self.live[row][0] += size
         self.live[row][1] += blocks
         self.heap += size
@@ -122,6 +134,7 @@ class Model(Words):
             phase[5] = max(phase[5], self.heap)
         if self.heap > self.peak[0]:
             self.peak = self.heap, self.blocks, self.now, self.changes
+            self.variances[0] = self.variance
         if self.heap > self.samples[-1][1]:
             self.samples[-1] = [self.now, self.heap, self.blocks, self.changes]
         if self.changes == self.peak_instant:
@@ -133,19 +146,20 @@ class Model(Words):
 
     def hold(self, held):
         if held.row is not None:
-            self.after_change(held.row, 1, held.size)
+            self.after_change(held, 1)
             if self.instants is not None:
                 held.born = self.shown_from()
 
     def drop(self, held):
         if held.row is not None:
-            self.after_change(held.row, -1, -held.size)
+            self.after_change(held, -1)
             self.show(held, self.shown_from() if self.instants is not None else None)
 
     def show(self, held, until):
         if held.row is not None and self.instants is not None and held.born < until:
-            self.intervals[held.row, held.born, until, "bytes"] += held.size
-            self.intervals[held.row, held.born, until, "allocations"] += 1
+            size, blocks, _ = self.cost(held)
+            self.intervals[held.row, held.born, until, "bytes"] += size
+            self.intervals[held.row, held.born, until, "allocations"] += blocks
 
     # What is counted.
 
@@ -160,14 +174,16 @@ class Model(Words):
     def count_allocation(self, held):
         if held.row is None:
             return
-        self.rows[held.row][2][0] += held.size
-        self.rows[held.row][2][1] += 1
+        size, blocks, variance = self.cost(held)
+        self.variances[2] += variance
+        self.rows[held.row][2][0] += size
+        self.rows[held.row][2][1] += blocks
         for key in self.owner_keys(held.row) + [("totals", 0)]:
-            self.owners[key]["allocations"] += 1
-            self.owners[key]["allocated_bytes"] += held.size
+            self.owners[key]["allocations"] += blocks
+            self.owners[key]["allocated_bytes"] += size
         size_class = self.sizes[held.size.bit_length()]
-        size_class[0] += 1
-        size_class[1] += held.size
+        size_class[0] += blocks
+        size_class[1] += size
 
     def time_of(self, tick):
         at = bisect.bisect_right(self.listed, tick)
@@ -186,8 +202,8 @@ class Model(Words):
         if held.row is None:
             return
         for key in [("thread", stream), ("process", self.process_of[stream]), ("totals", 0)]:
-            self.owners[key]["frees"] += step
-        self.lifetimes[lifetime] += step
+            self.owners[key]["frees"] += step * self.cost(held)[1]
+        self.lifetimes[lifetime] += step * self.cost(held)[1]
         if temporary:
             self.rows[held.row][3][0] += step * held.size
             self.rows[held.row][3][1] += step
@@ -212,7 +228,7 @@ class Model(Words):
 
     def take_block(self, process, key, stream):
         held = process.blocks.pop(key)
-        temporary = (held.row is not None and held.row[1] == stream
+        temporary = (held.row is not None and held.row[1] == stream and self.mean == 0
                      and self.ordinals[stream] - held.ordinal <= self.threshold)
         self.drop(held)
         return self.count_release(held, stream, temporary)
@@ -246,7 +262,7 @@ class Model(Words):
         key = event.domain, event.address
         self.settle_others(process, lambda wait: wait[0] == "block" and wait[1] == key)
         if key not in process.blocks and key not in process.inherited:
-            self.totals["unknown_frees"] += event.stream in self.selected and not self.is_partial
+            self.totals["unknown_frees"] += event.stream in self.selected and not self.leaves_out
         elif event.allocator in REALLOCS and self.is_partial:
             self.release_block(process, event.stream, key)
         elif event.allocator in REALLOCS:
@@ -375,7 +391,7 @@ class Model(Words):
                 break
         else:
             wrong = 1
-        if kind == "range" or not self.is_partial:
+        if kind == "range" or not self.leaves_out:
             self.violation(event.stream, wrong)
 
     def restore_block(self, process, entry):
@@ -433,9 +449,11 @@ class Model(Words):
             self.settle(process, stream)
         for held in list(process.blocks.values()) + [r.held for r in process.ranges]:
             if held.row is not None:
-                self.rows[held.row][1][0] += held.size
-                self.rows[held.row][1][1] += 1
-                self.lifetimes[5] += 1
+                size, blocks, variance = self.cost(held)
+                self.variances[1] += variance
+                self.rows[held.row][1][0] += size
+                self.rows[held.row][1][1] += blocks
+                self.lifetimes[5] += blocks
             if not ended:
                 if held.row is not None and self.instants and held.born < len(self.instants):
                     self.show(held, NEVER)
@@ -562,6 +580,7 @@ def build(capture, *, process=0, tid=0, threshold=1, pools=False):
               "failed_allocations": model.totals["failed_allocations"]}
     return {
         "totals": totals,
+        "standard_errors": [int(model.mean * math.isqrt(v) / 1024.0 + 0.5) for v in model.variances],
         "rows": rows,
         "allocators": [{"allocator": a, **{k: v for k, v in owner(("allocator", a)).items()
                                            if k != "frees"}}

@@ -274,6 +274,26 @@ def partial():
     return trace.finish()
 
 
+def sampled():
+    """One block in 4 KiB: what is there stands for more, but for large blocks and maps."""
+    trace = Trace()
+    trace.session("app.py", sample_bytes=4096, options=0b110001)
+    stack = script_stack(trace)
+    process = trace.process(43, arguments=["python3", "app.py"], python_version="3.12.1")
+    one, two = process.thread(43, "one", main=1), process.thread(44, "two")
+    kept = [one.alloc(HEAP + i * 8192, 64 << i % 7, stack("<module> main")) for i in range(60)]
+    trace.wait(3)
+    for address in kept[::3]:
+        two.free(address)
+    two.alloc(HEAP + MIB, 100_000, stack("worker"))
+    one.free(kept[1], REALLOC)                               # to one that is not in the sample
+    one.alloc(HEAP + 2 * MIB, 300, stack("<module> main", REALLOC))  # of one that is not
+    one.map(RANGES, 8192, stack("<module> main", MMAP))
+    trace.wait(5)
+    process.end()
+    return trace.finish()
+
+
 def storm(seed=1, steps=2000, threads=4, forks=2, bound_steps=0, places=300, **session):
     """Random threads, blocks, ranges, forks: whatever may happen, happens. Also for fuzzing.
     bound_steps: so often all is written with its bounds, as a collector does; 0: at the end.
@@ -440,7 +460,7 @@ def silence():
 
 CAPTURES = {make.__name__: make for make in
             (empty, script, planes, compact, ranges, family, strange, vector, cut, partial, words,
-             silence)}
+             silence, sampled)}
 
 
 def main():

@@ -179,6 +179,9 @@ int main(int argc, char **argv)
     profile = profile_build(capture, &options);
     printf("{");
     print_totals(&profile->totals);
+    printf(",\n\"standard_errors\":[%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]",
+           profile->standard_errors[0], profile->standard_errors[1], profile->standard_errors[2],
+           profile->standard_errors[3]);
     print_rows(profile);
     print_allocators(profile);
     print_owners("processes", profile->processes, capture->process_count, 1);

@@ -103,6 +103,15 @@ def test_what_was_left_out_is_no_mistake(tmp_path, seed):
     assert model["totals"]["unknown_frees"] == 0
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_samples_are_weighted_alike(tmp_path, seed):
+    model = compare(tmp_path, captures.storm(seed, steps=900, threads=1 + seed % 5, forks=seed % 3,
+                                             sample_bytes=[25, 101, 6000, 1 << 20][seed % 4],
+                                             min_size=seed % 2))
+    assert model["totals"]["temporary_allocations"] == 0
+    assert model["standard_errors"][2] > 0
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_what_forked_children_inherit_is_understood_alike(tmp_path, seed):
     model = compare(tmp_path, captures.storm(seed, steps=9000, threads=2, forks=5 + 3 * seed,

@@ -131,7 +131,7 @@ def test_thread_variables_are_few_and_there_before_the_thread(library, dynamic):
 
 
 # Where the usual event ends: in the slow halves, or in the other half of malloc.
-ENDS = {"malloc_failed", "malloc_with_mode", "free_slow"}
+ENDS = {"malloc_failed", "malloc_with_mode", "free_slow", "free_apart"}
 
 
 @pytest.mark.parametrize("name", ["malloc", "malloc_with_mode", "free"])
@@ -144,3 +144,14 @@ def test_the_usual_event_is_recorded_without_a_call_a_lock_or_the_kernel(library
     called = {place.removesuffix(".cold") for place in CALL.findall(code)} - {name}
     assert called and {place for place in called - ENDS if not place.startswith("track_")} == set()
     assert not re.search(r"\block\b|\bsyscall\b|\bsvc\b|\bxchg\b.*\(|\bmfence\b|\brdtsc", code)
+
+
+@pytest.mark.parametrize("name", ["malloc_sampled", "free_apart"])
+def test_a_block_that_is_not_in_the_sample_is_passed_over_without_a_call(library, options, name):
+    if options["optimization"] in "0g":
+        pytest.skip("nothing is inlined here")
+    code = ask("objdump", "-d", "--no-show-raw-insn", f"--disassemble={name}", library)
+    code = code[code.index(f"<{name}>:"):]
+    called = {place.removesuffix(".cold") for place in CALL.findall(code)} - {name}
+    assert called <= {"malloc_failed", "malloc_picked", "free_slow"}
+    assert not re.search(r"\block\b|\bsyscall\b|\bsvc\b|cmpxchg|\bxchg\b.*\(|stxr|\bmfence\b", code)

@@ -19,8 +19,8 @@ ONE_OBJECT = ["summary", "table", "tree", "stats", "info"]
 
 # What this version never says: later ones record it.
 NOT_YET = {
-    "CAPTURE.sample_bytes", "PYTHON.allocator", "FRAME.module", "NODE.module", "VIEW.filters",
-    "state running", "mode aggregate", "mode sampled", "what at", "what range", "kind native",
+    "PYTHON.allocator", "FRAME.module", "NODE.module", "VIEW.filters",
+    "state running", "mode aggregate", "what at", "what range", "kind native",
     "kind inlined", "type other", "op exec_failed",
 }
 

@@ -78,7 +78,7 @@ static void remove_at(uint32_t at)
     heap.blocks--;
     block->gone = ++changes;
     intervals_add(&intervals, &timeline, block->row, block->shown, timeline_remove(&timeline),
-                  block->bytes);
+                  (struct profile_cost){block->bytes, 1});
     live[at] = live[--live_count];
 }
 
@@ -117,7 +117,8 @@ static void compare(void)
     for (uint32_t i = 0; i < live_count; i++) {
         const struct known *block = &blocks[live[i]];
 
-        intervals_add_last(&intervals, &timeline, block->row, block->shown, block->bytes);
+        intervals_add_last(&intervals, &timeline, block->row, block->shown,
+                           (struct profile_cost){block->bytes, 1});
     }
     items = intervals_take(&intervals, &count);
     for (uint32_t i = 0; i < block_count; i++)

@@ -16,6 +16,7 @@ function whatIsShown(model, query, costs) {
     const isToEnd = query.to >= model.samples.count - 1;
     const to = formatTime(isToEnd ? model.meta.endNs : (time[query.to] ?? 0));
     if (query.mode === 'temporary') {
+        if (model.meta.sampleBytes) return 'for a sample does not tell what was temporary';
         const threshold = model.meta.temporaryThreshold;
         const between = threshold === 1 ? 'one other' : `${formatCount(threshold)} others`;
         return `released before ${between} came in between, in the whole run`;
@@ -56,6 +57,19 @@ function resolution(model) {
 }
 
 /**
+ * What there is to say of an estimate; its standard error is known for the whole run alone.
+ * @param {Model} model
+ * @param {Query} query
+ * @param {{sample: number, isWhole: boolean}} costs
+ */
+function howSure(model, query, costs) {
+    const { sampleBytes, standardErrors } = model.meta;
+    const view = ['peak', 'leaks', 'allocated'].indexOf(query.mode);
+    const error = costs.isWhole && view >= 0 ? ` \u00b1${formatBytes(standardErrors[view])}` : '';
+    return `an estimate${error} from one block in ${formatBytes(sampleBytes)}`;
+}
+
+/**
  * @param {Model} model
  * @param {Query} query
  * @param {{sample: number, isWhole: boolean}} costs
@@ -69,10 +83,11 @@ export function makeCaption(model, query, costs, bytes, allocations) {
     }
     const noun =
         query.mode === 'allocated' || query.mode === 'temporary' ? 'allocations' : 'blocks';
-    const { minSize } = model.meta;
+    const { minSize, sampleBytes } = model.meta;
+    const estimated = sampleBytes ? `; ${howSure(model, query, costs)}` : '';
     const leftOut = minSize ? `; blocks smaller than ${formatBytes(minSize)} are left out` : '';
     return {
         size: formatBytes(bytes),
-        rest: `in ${formatCount(allocations)} ${noun}, ${whatIsShown(model, query, costs)}${leftOut}`,
+        rest: `in ${formatCount(allocations)} ${noun}, ${whatIsShown(model, query, costs)}${estimated}${leftOut}`,
     };
 }

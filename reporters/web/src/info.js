@@ -67,13 +67,22 @@ function programFacts(meta) {
         ],
         ['Recorded', formatTime(meta.endNs)],
         ['Capture', `${meta.state}, ${formatBytes(meta.overhead.captureBytes)}`],
+        [
+            'Sampled',
+            meta.sampleBytes
+                ? `one block in ${formatBytes(meta.sampleBytes)}, larger ones all: numbers are estimates`
+                : '',
+        ],
         ['Left out', meta.minSize ? `blocks smaller than ${formatBytes(meta.minSize)}` : ''],
         ['memtrack', meta.version || meta.reporter],
     ]);
 }
 
-/** @param {any} totals */
-function totalFacts(totals) {
+/**
+ * @param {any} totals
+ * @param {boolean} isSample does not tell what was temporary
+ */
+function totalFacts(totals, isSample) {
     /** @type {Fact[]} */
     const rare = [
         ['Reserved at most', totals.reservedPeakBytes && formatBytes(totals.reservedPeakBytes)],
@@ -104,7 +113,9 @@ function totalFacts(totals) {
         ['Released', formatCount(totals.frees)],
         [
             'Temporary',
-            `${formatCount(totals.temporaryAllocations)} (${formatShare(totals.temporaryAllocations, totals.allocations)} of allocations)`,
+            isSample
+                ? ''
+                : `${formatCount(totals.temporaryAllocations)} (${formatShare(totals.temporaryAllocations, totals.allocations)} of allocations)`,
         ],
         .../** @type {Fact[]} */ (rare.filter(([, value]) => value)),
     ]);
@@ -242,7 +253,7 @@ export function renderInfo(panel, meta) {
             'div',
             { class: 'info' },
             ...(meta.warnings.length > 0 ? [section('Warnings', warnings)] : []),
-            section('Totals', totalFacts(meta.totals)),
+            section('Totals', totalFacts(meta.totals, meta.sampleBytes > 0)),
             section('Program', programFacts(meta)),
             section(
                 'Allocators',

@@ -212,4 +212,8 @@ test('the caption says what is counted', () => {
     assert.match(say('temporary', 0, 3, true), /^in 3 allocations, .*one other/);
     model.meta.minSize = 1024;
     assert.match(say('leaks', 0, 3, true), /; blocks smaller than 1(\.00)? KiB are left out$/);
+    Object.assign(model.meta, { minSize: 0, sampleBytes: 524288, standardErrors: [2048, 0, 1, 0] });
+    assert.match(say('peak', 0, 3, true, 1), /; an estimate \u00b12(\.00)? KiB from one block in 512 KiB$/);
+    assert.match(say('peak', 2, 3, false, 2), /; an estimate from one block in 512 KiB$/);
+    assert.match(say('temporary', 0, 3, true), /a sample does not tell what was temporary/);
 });

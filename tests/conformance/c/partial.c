@@ -5,7 +5,10 @@
  */
 #include "say.h"
 
+#include <malloc.h>
+#include <pthread.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 
 enum {
     SMALL_BYTES = 24,
@@ -50,10 +53,136 @@ static void case_limit(void)
     say_address("grown", grown);
 }
 
+static void *new_malloc(size_t size_bytes)
+{
+    return malloc(size_bytes);
+}
+
+static void *new_calloc(size_t size_bytes)
+{
+    return calloc(1, size_bytes);
+}
+
+static void *new_memalign(size_t size_bytes)
+{
+    return memalign(32, size_bytes);
+}
+
+static void *new_realloc(size_t size_bytes)
+{
+    return realloc(NULL, size_bytes);
+}
+
+static void *new_aligned_alloc(size_t size_bytes)
+{
+    return aligned_alloc(16, size_bytes);
+}
+
+/* What stays is told: NAME SIZE COUNT. As many blocks come and go. */
+static void case_sizes(void)
+{
+    static const struct {
+        const char *name;
+        void *(*allocate)(size_t size_bytes);
+        size_t size_bytes;
+        unsigned count;
+    } kinds[] = {
+        {"malloc", new_malloc, 64, 300000},
+        {"calloc", new_calloc, 1000, 40000},
+        {"memalign", new_memalign, 20000, 3000},
+        {"realloc", new_realloc, 60000, 600},
+        {"aligned_alloc", new_aligned_alloc, 1 << 20, 30},
+    };
+
+    for (size_t kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); kind++) {
+        for (unsigned i = 0; i < kinds[kind].count; i++) {
+            void *block = some(kinds[kind].allocate(kinds[kind].size_bytes));
+
+            some(kinds[kind].allocate(kinds[kind].size_bytes));
+            free(block);
+        }
+        say("%s %zu %u", kinds[kind].name, kinds[kind].size_bytes, kinds[kind].count);
+    }
+}
+
+enum {
+    HANDED_COUNT = 300000,
+    HANDED_ROOM = 1024,
+};
+
+static void *_Atomic handed[HANDED_ROOM];
+
+static void *release_handed(void *unused)
+{
+    (void)unused;
+    for (unsigned i = 0; i < HANDED_COUNT; i++) {
+        void *block;
+
+        while ((block = handed[i % HANDED_ROOM]) == NULL)
+            ;
+        handed[i % HANDED_ROOM] = NULL;
+        /* Some are moved first, by the thread that did not allocate them. */
+        free(i % 5 == 0 ? some(realloc(block, 700)) : block);
+    }
+    return NULL;
+}
+
+/* Every block is released by another thread, which soon gets the same address. */
+static void case_handed_over(void)
+{
+    pthread_t threads[2];
+
+    if (pthread_create(&threads[0], NULL, release_handed, NULL) != 0)
+        give_up("no thread");
+    for (unsigned i = 0; i < HANDED_COUNT; i++) {
+        void *block = some(malloc(16 + i % 700));
+
+        while (handed[i % HANDED_ROOM] != NULL)
+            ;
+        handed[i % HANDED_ROOM] = block;
+    }
+    pthread_join(threads[0], NULL);
+}
+
+enum {
+    INHERITED_COUNT = 20000,
+};
+
+static void *inherited[INHERITED_COUNT];
+
+static void live_on(void)
+{
+    /* Its own take the places of what it releases. */
+    for (unsigned i = 0; i < INHERITED_COUNT; i += 2)
+        free(inherited[i]);
+    for (unsigned i = 0; i < INHERITED_COUNT; i++)
+        some(malloc(500));
+    for (unsigned i = 1; i < INHERITED_COUNT; i += 2)
+        free(inherited[i]);
+}
+
+/* Children release what they have inherited, and so does their parent. */
+static void case_forked(void)
+{
+    for (unsigned i = 0; i < INHERITED_COUNT; i++)
+        inherited[i] = some(malloc(500));
+    for (unsigned i = 0; i < 3; i++)
+        if (fork() == 0) {
+            live_on();
+            _exit(0);
+        }
+    live_on();
+    while (wait(NULL) > 0)
+        ;
+}
+
 int main(int argc, char **argv)
 {
     static const struct say_case cases[] = {
         {"limit", case_limit},
+        {"sizes", case_sizes},
+        {"handed_over", case_handed_over},
+        {"forked", case_forked},
     };
 
     return say_run(cases, sizeof(cases) / sizeof(cases[0]), argc, argv);
