@@ -78,10 +78,15 @@ CHAIN_INLINE void chain_set_watermark(struct python_walk *walk, uintptr_t state,
 }
 
 /*
- * 3.11 to 3.13: return the index of the first frame of a chunk, below which nothing can have changed
+ * 3.11 to 3.14: return the index of the first frame of a chunk, below which nothing can have changed
  * since the last walk, 0 when there is none. Frames of functions are put into chunks one behind the
  * other, and the interpreter unmaps a chunk when its first frame returns. So while nothing has been
  * unmapped in this process that frame is there, and what called it still waits for it.
+ *
+ * A release that keeps one chunk for the next call unmaps one when a second frame that is the first of
+ * its chunk returns: then it has kept one already, or the first of the two has been called again. So
+ * there it is the chunk before the innermost one. Not so when a thread has several stacks: another
+ * one may take what was kept. A library that does that is known by name, or by another root.
  */
 CHAIN_INLINE uint32_t chain_floor(const struct python_walk *walk, const struct frame_layout *layout)
 {
@@ -119,7 +124,33 @@ CHAIN_INLINE bool chain_has_root(const struct python_walk *walk, uintptr_t chunk
            chain_is_boundary(walk->frames[0].frame, layout);
 }
 
-/* 3.11 to 3.13: find what chain_floor() returns, after a walk of a chain that is not short. */
+/*
+ * Note which chunk is the root of the thread's stack: it is the same as long as the state lives, unless
+ * there are several stacks.
+ */
+CHAIN_INLINE void chain_note_root(struct python_walk *walk, uintptr_t state,
+                                  const struct python_runtime *runtime,
+                                  const struct frame_layout *layout)
+{
+    uintptr_t chunk = 0, previous;
+
+    if (layout->chunk == 0 || !runtime->keeps_chunk || state == 0 || walk->has_stacks)
+        return;
+    for (previous = load_word(state, layout->chunk); previous != 0;
+         previous = load_word(chunk, CHUNK_PREVIOUS))
+        chunk = previous;
+    if (walk->root_state != state) {
+        walk->root_state = state;
+        walk->root_chunk = chunk;
+    } else if (walk->root_chunk == 0) {
+        walk->root_chunk = chunk; /* its first frame had not been called then */
+    } else if (walk->root_chunk != chunk) {
+        walk->has_stacks = true;
+        chain_forget_floor(walk);
+    }
+}
+
+/* 3.11 to 3.14: find what chain_floor() returns, after a walk of a chain that is not short. */
 CHAIN_INLINE void chain_set_floor(struct python_walk *walk, uintptr_t state,
                                   const struct python_runtime *runtime,
                                   const struct frame_layout *layout)
@@ -140,6 +171,13 @@ CHAIN_INLINE void chain_set_floor(struct python_walk *walk, uintptr_t state,
     walk->floor_index = 0;
     if (chunk == 0 || !runtime_unmaps_chunks(runtime))
         return;
+    if (runtime->keeps_chunk) {
+        if (walk->has_stacks || atomic_load_explicit(&python_has_stacks, memory_order_relaxed))
+            return;
+        chunk = load_word(chunk, CHUNK_PREVIOUS);
+        if (chunk == 0)
+            return;
+    }
     if (load_word(chunk, CHUNK_PREVIOUS) == 0 || !chain_has_root(walk, chunk, layout))
         return; /* below a root nothing waits for it */
     for (unsigned i = 0; i < CHAIN_CHUNK_FRAMES && index-- > 1; i++) {

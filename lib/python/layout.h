@@ -35,7 +35,7 @@ struct frame_layout {
     uint16_t copy;      /* free-threaded from 3.14: index of the thread's copy of the bytecode */
     uint16_t watermark; /* 3.15: PyThreadState.last_profiled_frame */
     uint16_t watermark_sequence;
-    uint16_t chunk; /* 3.11 to 3.13: PyThreadState.datastack_chunk */
+    uint16_t chunk; /* 3.11 to 3.14: PyThreadState.datastack_chunk */
 };
 
 /* From _frameowner, Include/internal/pycore_frame.h of 3.12 and later. */

@@ -84,6 +84,8 @@ frame_layout_of(enum frame_family family)
         layout.copy = 72;
         break;
     case FRAMES_3_14:
+        layout.chunk = 232;
+        break;
     case FRAMES_3_15:
     case FRAMES_COUNT:
         break;

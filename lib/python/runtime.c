@@ -156,14 +156,14 @@ static void keep_loaded(const char *name)
 }
 
 /*
- * Whether a release unmaps a chunk of frames at once, Python/pystate.c: _PyThreadState_PopFrame().
- * 3.13.13 and 3.14.4 may keep one instead, and 3.15 has the watermark.
+ * Whether a release may keep one chunk of frames for the next call, Python/pystate.c:
+ * _PyThreadState_PopFrame(). 3.13.13 and 3.14.4 are seen to; of 3.14 before that nobody could look.
  */
-static bool unmaps_chunks(uint32_t version)
+static bool keeps_chunk(uint32_t version)
 {
     unsigned minor = version >> 16 & 0xff, patch = version >> 8 & 0xff;
 
-    return minor == 11 || minor == 12 || (minor == 13 && patch <= 12);
+    return minor > 13 || (minor == 13 && patch > 12);
 }
 
 /* Functions that make walks cheaper, where they are there. */
@@ -176,12 +176,45 @@ static void find_helpers(const struct search *search, struct python_runtime *run
         runtime->attached_state = (void *(*)(void))loaded_symbol(
             &search->host,
             minor == 12 ? "_PyThreadState_UncheckedGet" : "PyThreadState_GetUnchecked");
-    if (unmaps_chunks(runtime->version) &&
+    runtime->keeps_chunk = keeps_chunk(runtime->version);
+    if (runtime->layout.frame.chunk != 0 &&
         layout_table_family(&runtime->layout.frame) != FRAMES_COUNT)
         runtime->arena_allocator = (void (*)(struct arena_allocator *))loaded_symbol(
             &search->host, "PyObject_GetArenaAllocator");
     runtime->host_start = search->host_start;
     runtime->host_end = search->host_end;
+}
+
+struct greenlet_search {
+    unsigned long long libraries_added; /* dlpi_adds of the search before */
+    bool is_first, is_found;
+};
+
+/* For dl_iterate_phdr(): returns 1 to end the search. */
+static int look_for_greenlet(struct dl_phdr_info *info, size_t info_bytes, void *argument)
+{
+    struct greenlet_search *search = argument;
+    struct loaded_module module;
+
+    if (search->is_first && info_bytes >= offsetof(struct dl_phdr_info, dlpi_subs)) {
+        search->is_first = false;
+        if (info->dlpi_adds == search->libraries_added)
+            return 1;
+        search->libraries_added = info->dlpi_adds;
+    }
+    search->is_found =
+        loaded_module_read(info, &module) && loaded_symbol(&module, "PyInit__greenlet") != 0;
+    return search->is_found;
+}
+
+bool runtime_find_greenlet(void)
+{
+    static unsigned long long libraries_added; /* the searcher's */
+    struct greenlet_search search = {libraries_added, true, false};
+
+    dl_iterate_phdr(look_for_greenlet, &search);
+    libraries_added = search.libraries_added;
+    return search.is_found;
 }
 
 enum python_refusal runtime_search(struct python_runtime *ret_runtime, bool *ret_is_found)

@@ -28,8 +28,9 @@ struct arena_allocator {
 struct python_runtime {
     void *(*thread_state)(void);   /* PyGILState_GetThisThreadState */
     void *(*attached_state)(void); /* from 3.12: PyThreadState_GetUnchecked, else NULL */
-    /* PyObject_GetArenaAllocator, where a chunk of frames that is done with is unmapped; else NULL. */
+    /* PyObject_GetArenaAllocator, where there are chunks of frames (layout.frame.chunk); else NULL. */
     void (*arena_allocator)(struct arena_allocator *ret_allocator);
+    bool keeps_chunk;     /* one chunk that is done with may wait for the next call */
     uintptr_t host_start; /* the library that the interpreter is in */
     uintptr_t host_end;
     uintptr_t address;   /* &_PyRuntime */
@@ -97,8 +98,8 @@ static inline uintptr_t runtime_thread_state(const struct python_runtime *runtim
 
 /*
  * Returns true when chunks of frames are the interpreter's own maps, which it unmaps when their
- * first frame has returned: up to the releases that keep one for the next call (Python/pystate.c,
- * datastack_cached_chunk), and unless somebody has put in an allocator of his own.
+ * first frame has returned, or keeps one of each thread (Python/pystate.c, datastack_cached_chunk):
+ * unless somebody has put in an allocator of his own.
  * Context: hot path.
  */
 static inline bool runtime_unmaps_chunks(const struct python_runtime *runtime)
@@ -111,6 +112,13 @@ static inline bool runtime_unmaps_chunks(const struct python_runtime *runtime)
     return (uintptr_t)allocator.free >= runtime->host_start &&
            (uintptr_t)allocator.free < runtime->host_end;
 }
+
+/*
+ * Returns true when the library has come since the last search that lets a thread have several stacks
+ * of frames (greenlet).
+ * Context: as runtime_search().
+ */
+bool runtime_find_greenlet(void);
 
 /*
  * Make the walkers follow this interpreter (walk.c). Tests give one of their own making.

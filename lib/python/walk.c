@@ -28,6 +28,7 @@ typedef bool walk_function(struct python_walk *walk, uintptr_t state,
 
 bool python_is_ready;
 _Atomic uint64_t python_unmaps;
+_Atomic bool python_has_stacks;
 
 /* Constant once the walkers are set. */
 static struct python_runtime runtime;
@@ -141,6 +142,7 @@ CHAIN_INLINE bool update_changed(struct python_walk *walk, uintptr_t state, uint
         chain_set_short(walk);
         return false;
     }
+    chain_note_root(walk, state, &runtime, layout);
     if (depth > walk->capacity)
         grow(walk, depth);
     if (depth > walk->capacity || depth > CHAIN_MAX_DEPTH)
@@ -292,6 +294,15 @@ void python_walk_follow(const struct python_runtime *found)
     __atomic_store_n(&python_is_ready, true, __ATOMIC_RELEASE);
 }
 
+/* Library that lets a thread go from stack to stack: what chunks tell is then worth nothing. */
+static void look_for_stacks(void)
+{
+    if (!runtime.keeps_chunk || !runtime_find_greenlet())
+        return;
+    atomic_store_explicit(&python_has_stacks, true, memory_order_relaxed);
+    python_note_unmap(); /* no floor that has been found is good any more */
+}
+
 void python_find_runtime(void)
 {
     static atomic_flag is_searching = ATOMIC_FLAG_INIT;
@@ -300,11 +311,14 @@ void python_find_runtime(void)
     enum python_refusal refusal;
     bool is_found;
 
-    if (__atomic_load_n(&python_is_ready, __ATOMIC_ACQUIRE))
-        return;
     /* Acquire and release: the searcher's data goes from one searcher to the next. */
     if (atomic_flag_test_and_set_explicit(&is_searching, memory_order_acquire))
         return;
+    if (__atomic_load_n(&python_is_ready, __ATOMIC_ACQUIRE)) {
+        look_for_stacks();
+        atomic_flag_clear_explicit(&is_searching, memory_order_release);
+        return;
+    }
     refusal = runtime_search(&found, &is_found);
     if (refusal != REFUSAL_NONE && !is_refused) {
         is_refused = true;
@@ -313,6 +327,7 @@ void python_find_runtime(void)
     if (is_found) {
         code_names_watch(&found);
         python_walk_follow(&found);
+        look_for_stacks();
     }
     atomic_flag_clear_explicit(&is_searching, memory_order_release);
 }

@@ -40,7 +40,10 @@ struct python_walk {
     uint64_t *pushed;          /* room for capacity frames */
     uintptr_t thread_state;    /* whose chain it is, when it last changed; 0: not known */
     uintptr_t thread;          /* pthread_self() then */
-    /* Chunks of frames: the first frame of the innermost one cannot have returned (chain_trust.h). */
+    /* Chunks of frames: the first frame of one of them cannot have returned (chain_trust.h). */
+    uintptr_t root_chunk; /* of root_state, as first seen */
+    uintptr_t root_state;
+    bool has_stacks; /* more than one of a thread state: nothing is known of their chunks */
     uintptr_t floor_chunk;
     uint64_t floor_unmaps; /* python_unmaps when it was found */
     uint32_t floor_index;  /* in frames; 0: there is none */
@@ -63,6 +66,9 @@ extern bool python_is_ready;
 
 /* How often this process has given pages back: a chunk of frames may have been among them. */
 extern _Atomic uint64_t python_unmaps __attribute__((visibility("hidden")));
+
+/* Threads may have several stacks of frames with one state. Never taken back. */
+extern _Atomic bool python_has_stacks __attribute__((visibility("hidden")));
 
 /*
  * Note that pages are about to be unmapped.

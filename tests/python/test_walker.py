@@ -45,6 +45,12 @@ def test_deep_stacks_are_right_healed_or_cut(walked):
     walked.check("deep_stacks.py")
 
 
+def test_deep_stacks_of_greenlets_are_right(walked):
+    if walked.start("-c", "import greenlet").returncode != 0:
+        pytest.skip("no greenlet for it")
+    assert walked.check("deep_greenlets.py")["passed"] == 6
+
+
 def test_an_unchanged_stack_is_seen_at_once(walked):
     assert walked.check("unchanged.py")["passed"] == 2
 

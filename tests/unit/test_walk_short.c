@@ -7,9 +7,10 @@ enum {
     CHUNK_BYTES = 16384,
     CHUNKED_FRAME_BYTES = 128,
     MARK_OF_LIBRARY = 64,
+    MAX_CHUNKS = 4,
 };
 
-static char *chunks[3]; /* root first */
+static char *chunks[MAX_CHUNKS]; /* root first */
 static struct arena_allocator allocator;
 static char library[MARK_OF_LIBRARY]; /* where the interpreter would be */
 
@@ -20,13 +21,14 @@ static void give_allocator(struct arena_allocator *ret_allocator)
 
 static void start_with_chunks(unsigned minor)
 {
-    for (unsigned i = 0; i < 3; i++) {
+    for (unsigned i = 0; i < MAX_CHUNKS; i++) {
         chunks[i] =
             mmap(NULL, CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         CHECK(chunks[i] != MAP_FAILED);
         store_at(chunks[i], CHUNK_PREVIOUS, i > 0 ? (uintptr_t)chunks[i - 1] : 0);
     }
     fake.arena_allocator = give_allocator;
+    fake.keeps_chunk = minor > 13;
     fake.host_start = (uintptr_t)library;
     fake.host_end = (uintptr_t)library + MARK_OF_LIBRARY;
     allocator.free = (void (*)(void *, void *, size_t))(uintptr_t)library;
@@ -64,7 +66,7 @@ static void run_at(const char *top)
 }
 
 /* 40 frames in each chunk, the last of them running; before the first a boundary where there is one. */
-static void fill_chunks(void)
+static void fill_chunks(unsigned count)
 {
     const void *below = NULL;
 
@@ -72,12 +74,12 @@ static void fill_chunks(void)
         put(0, -1, 7, 0, BOUNDARY);
         below = frames[0];
     }
-    for (unsigned chunk = 0; chunk < 3; chunk++)
+    for (unsigned chunk = 0; chunk < count; chunk++)
         for (unsigned i = 0; i < 40; i++) {
             put_at(chunk_frame(chunk, i), below, 20);
             below = chunk_frame(chunk, i);
         }
-    store_at(state, fake.layout.frame.chunk, (uintptr_t)chunks[2]);
+    store_at(state, fake.layout.frame.chunk, (uintptr_t)chunks[count - 1]);
     run_at(below);
 }
 
@@ -92,7 +94,7 @@ TEST(while_nothing_is_unmapped_no_frame_below_a_chunk_is_read)
     for (unsigned minor = 11; minor <= 13; minor++) {
         test_case("3.%u", minor);
         start_with_chunks(minor);
-        fill_chunks();
+        fill_chunks(3);
         CHECK(step());
         CHECK_EQUAL(chain_depth, 120);
         change_below(22);
@@ -111,7 +113,7 @@ TEST(after_a_release_of_pages_all_frames_are_read)
     for (unsigned minor = 11; minor <= 13; minor++) {
         test_case("3.%u", minor);
         start_with_chunks(minor);
-        fill_chunks();
+        fill_chunks(3);
         CHECK(step());
         change_below(22);
         python_note_unmap();
@@ -126,7 +128,7 @@ TEST(after_a_release_of_pages_all_frames_are_read)
 TEST(the_first_frame_of_a_chunk_is_read)
 {
     start_with_chunks(11);
-    fill_chunks();
+    fill_chunks(3);
     CHECK(step());
     put_at(chunk_frame(2, 0), chunk_frame(1, 39), 24);
     CHECK(step());
@@ -137,22 +139,86 @@ TEST(a_chunk_of_somebody_elses_allocator_is_not_relied_on)
 {
     start_with_chunks(11);
     allocator.free = (void (*)(void *, void *, size_t))(uintptr_t)(library + MARK_OF_LIBRARY);
-    fill_chunks();
+    fill_chunks(3);
     CHECK(step());
     change_below(22);
     CHECK(step());
     CHECK_EQUAL(delta.pop, 60);
 }
 
-TEST(releases_that_may_keep_a_chunk_are_walked_whole)
+TEST(an_interpreter_whose_allocator_is_not_known_is_walked_whole)
 {
     start_with_chunks(13);
     fake.arena_allocator = NULL;
     python_walk_follow(&fake);
-    fill_chunks();
+    fill_chunks(3);
     CHECK(step());
     change_below(22);
     CHECK(step());
+}
+
+TEST(where_a_chunk_is_kept_the_one_before_the_innermost_counts)
+{
+    start_with_chunks(14);
+    fill_chunks(4);
+    CHECK(step());
+    CHECK_EQUAL(chain_depth, 160);
+    change_below(22);
+    CHECK(!step());
+    CHECK(is_seen_same);
+    put_at(chunk_frame(2, 10), chunk_frame(2, 9), 24);
+    CHECK(step());
+    CHECK_EQUAL(delta.pop, 70);
+    python_note_unmap();
+    CHECK(step());
+    CHECK_EQUAL(delta.pop, 100);
+    CHECK_EQUAL(offset_of(chain[60]), 22);
+}
+
+TEST(where_a_chunk_is_kept_two_chunks_are_not_enough)
+{
+    start_with_chunks(14);
+    fill_chunks(2);
+    CHECK(step());
+    put_at(chunk_frame(0, 20), chunk_frame(0, 19), 22);
+    CHECK(step());
+    CHECK_EQUAL(delta.pop, 60);
+}
+
+TEST(where_a_chunk_is_kept_a_thread_with_several_stacks_is_walked_whole)
+{
+    char *other;
+
+    for (int is_seen_first = 0; is_seen_first <= 1; is_seen_first++) {
+        test_case(is_seen_first ? "the other one first" : "the other one in between");
+        start_with_chunks(14);
+        fill_chunks(4);
+        other = mmap(NULL, CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        CHECK(other != MAP_FAILED);
+        put_at(other + CHUNK_ROOT_FRAMES, NULL, 30);
+        if (!is_seen_first)
+            CHECK(step());
+        store_at(state, fake.layout.frame.chunk, (uintptr_t)other);
+        run_at(other + CHUNK_ROOT_FRAMES);
+        CHECK(step());
+        fill_chunks(4);
+        CHECK(step());
+        CHECK_EQUAL(chain_depth, 160);
+        change_below(22);
+        CHECK(step());
+        CHECK_EQUAL(offset_of(chain[60]), 22);
+    }
+}
+
+TEST(where_a_chunk_is_kept_and_greenlets_are_loaded_all_frames_are_read)
+{
+    start_with_chunks(14);
+    fill_chunks(4);
+    atomic_store(&python_has_stacks, true);
+    CHECK(step());
+    change_below(22);
+    CHECK(step());
+    atomic_store(&python_has_stacks, false);
 }
 
 TEST(a_stack_that_is_linked_to_another_is_walked_whole)
@@ -160,7 +226,7 @@ TEST(a_stack_that_is_linked_to_another_is_walked_whole)
     for (int is_later = 0; is_later <= 1; is_later++) {
         test_case(is_later ? "linked between two walks" : "linked before the first");
         start_with_chunks(11);
-        fill_chunks();
+        fill_chunks(3);
         if (is_later)
             CHECK(step());
         /* A coroutine's: what called it first goes on while it lives. */
@@ -179,7 +245,7 @@ TEST(another_stack_in_between_is_no_reason_to_trust)
     uint64_t other[8] = {0};
 
     start_with_chunks(11);
-    fill_chunks();
+    fill_chunks(3);
     CHECK(step());
     put_at((char *)other, NULL, 30);
     run_at((char *)other);
@@ -195,7 +261,7 @@ TEST(another_stack_in_between_is_no_reason_to_trust)
 TEST(a_new_chunk_is_the_one_that_counts)
 {
     start_with_chunks(12);
-    fill_chunks();
+    fill_chunks(3);
     store_at(state, fake.layout.frame.chunk, (uintptr_t)chunks[1]);
     run_at(chunk_frame(1, 39));
     CHECK(step());
