@@ -109,6 +109,34 @@ def c_loops(setting):
                       "" if beside is None else f"{beside:+.0f} ns")
 
 
+PARTIAL = (("one block in 512 KiB", ("--sample-bytes", "512K"), 1.02),
+           ("blocks of 1 MiB and more", ("--min-size", "1M"), None))
+
+
+def partial(setting):
+    """CPU of programs of which not every block is recorded, as a ratio to the plain run."""
+    script = setting.folder / "partial.py"
+    programs = [(workload.name, [setting.pythons[0], script], dict(workload.env), workload)
+                for workload in workloads.ALL]
+    programs += [(f"malloc/free, {name}", [setting.loops, *words], None, None) for name, words in (
+        ("1 thread", ("tight", 1, int(10_000_000 * setting.share))),
+        ("4 threads", ("tight", 4, int(3_000_000 * setting.share))),
+        ("blocks at random", ("random", 1, int(4_000_000 * setting.share))))]
+    for name, argv, env, workload in programs:
+        if workload:
+            script.write_text(workload.text(setting.share), encoding="utf-8")
+        variants = [setting.memtrack.having(what, *options) for what, options, _ in PARTIAL]
+        commands = {tool: run for tool, run in _commands(setting, variants, argv, env).items()
+                    if tool != "memtrack"}
+        samples = measure.in_turns(commands, setting.rounds)
+        for what, _, most in PARTIAL:
+            ratio = _ratio(samples, what)
+            yield Row(f"{name}, {what}", f"{measure.median(samples['plain'], 'program_cpu'):.2f} s",
+                      _times(ratio), "" if most is None else f"{most}",
+                      None if most is None else round(ratio, 2) <= most,
+                      _times(_ratio(samples, what, "tree_cpu")))
+
+
 def _report(setting, *arguments):
     ended = subprocess.run([setting.memtrack.binary, *map(str, arguments)], check=True,
                            stdout=subprocess.PIPE, text=True)
@@ -240,6 +268,7 @@ def _memray_page(setting, python, script, env):
 SECTIONS = {
     "python": python_programs,
     "loops": c_loops,
+    "partial": partial,
     "collector": collector,
     "startup": start_up,
     "memory": memory,

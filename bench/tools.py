@@ -23,9 +23,14 @@ class Tool:
 @dataclasses.dataclass
 class Memtrack(Tool):
     binary: str = ""
+    options: tuple = ()
 
     def wrap(self, argv):
-        return [self.binary, "run", "-q", "-f", "-o", str(self.capture), *argv]
+        return [self.binary, "run", "-q", "-f", "-o", str(self.capture), *self.options, *argv]
+
+    def having(self, name, *options):
+        """Return it under another name, with options."""
+        return dataclasses.replace(self, name=name, options=options)
 
 
 @dataclasses.dataclass
