@@ -120,29 +120,29 @@ static inline bool take_place(struct decoding *decoding, uint32_t place, uint64_
     return take_met(decoding, distance, ret_key);
 }
 
-/* Stack and size of an allocation that are not as foretold. */
-static inline bool take_site(struct decoding *decoding, uint32_t choice, struct compact_site *site)
+/* Stack and size of an allocation that are not as foretold. site: what is; becomes what they are. */
+static inline bool take_site(struct decoding *decoding, uint32_t choice, uint64_t *site)
 {
     struct compact_model *model = &decoding->model;
-    uint32_t *size;
+    uint32_t stack = (uint32_t)(*site >> EVENT_STACK_SHIFT), told, *bytes = &told;
     uint64_t folded;
 
-    if (choice == COMPACT_SITE_SIZE)
-        return take_u32(decoding, &site->bytes);
-    if (!take_varint(decoding, &folded))
+    if (choice != COMPACT_SITE_SIZE) {
+        if (!take_varint(decoding, &folded))
+            return false;
+        stack = model->stack + (uint32_t)varint_unfold(folded);
+        bytes = &model->sizes[compact_hash(stack)];
+    }
+    if (choice != COMPACT_SITE_STACK && !take_u32(decoding, bytes))
         return false;
-    site->stack = model->stack + (uint32_t)varint_unfold(folded);
-    size = &model->sizes[compact_hash(site->stack)];
-    if (choice == COMPACT_SITE_NEW && !take_u32(decoding, size))
-        return false;
-    site->bytes = *size;
+    *site = *bytes | (uint64_t)stack << EVENT_STACK_SHIFT;
     return true;
 }
 
 static inline bool take_alloc(struct decoding *decoding, uint32_t header)
 {
     struct compact_model *model = &decoding->model;
-    struct compact_site *site = compact_foretold(model);
+    uint64_t *site = &model->sites[compact_hash(model->context)];
     uint32_t choice = header >> COMPACT_SITE_SHIFT & COMPACT_SITE_MASK;
     bool is_first = false;
     uint64_t key;
@@ -151,11 +151,11 @@ static inline bool take_alloc(struct decoding *decoding, uint32_t header)
         return false;
     if (choice != COMPACT_SITE_KNOWN && !take_site(decoding, choice, site))
         return false;
-    compact_note_site(model, site->stack, site->bytes);
+    model->context = compact_context(*site);
+    model->stack = (uint32_t)(*site >> EVENT_STACK_SHIFT);
     if (is_first)
-        compact_note_next(model, model->domain, key & EVENT_ADDRESS_MASK, site->bytes);
-    put_record(decoding, key | (uint64_t)EVENT_ALLOC << EVENT_OP_SHIFT,
-               site->bytes | (uint64_t)site->stack << EVENT_STACK_SHIFT);
+        compact_note_next(model, model->domain, key & EVENT_ADDRESS_MASK, (uint32_t)*site);
+    put_record(decoding, key | (uint64_t)EVENT_ALLOC << EVENT_OP_SHIFT, *site);
     return true;
 }
 

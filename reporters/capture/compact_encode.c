@@ -20,7 +20,6 @@ enum {
     FEW_BITS = 13,
     MANY_BITS = 16,
     AT_W1 = 8,
-    RANGE_MAX_BYTES = 3 * VARINT_MAX_BYTES, /* of an extension's content */
 };
 
 struct compact_encoder {
@@ -42,6 +41,33 @@ void compact_encoder_destroy(struct compact_encoder *encoder)
 static inline uint8_t *put_varint(uint8_t *at, uint64_t value)
 {
     return at + varint_encode(value, at);
+}
+
+/*
+ * Varints of which nobody can foretell how long they are, so no branch asks for it: a size, mostly of
+ * one byte or two, and a difference of addresses, mostly of at most four.
+ */
+static inline uint8_t *put_size(uint8_t *at, uint32_t value)
+{
+    uint32_t more = value >= 0x80;
+
+    if (value >= 0x4000)
+        return put_varint(at, value);
+    le_store_u16((uint16_t)((value & 0x7f) | more << 7 | value >> 7 << 8), at);
+    return at + 1 + more;
+}
+
+static inline uint8_t *put_difference(uint8_t *at, uint64_t value)
+{
+    uint32_t more = (uint32_t)(value >= 0x80) + (value >= 0x4000) + (value >= 0x200000);
+    uint32_t low = (uint32_t)value;
+
+    if (value >= 0x10000000)
+        return put_varint(at, value);
+    low = (low & 0x7f) | (low << 1 & 0x7f00) | (low << 2 & 0x7f0000) | (low << 3 & 0x7f000000);
+    low |= UINT32_C(0x808080) & ((UINT32_C(1) << 8 * more) - 1);
+    le_store_u32(low, at);
+    return at + 1 + more;
 }
 
 static inline uint8_t *put_u16(uint8_t *at, uint32_t value)
@@ -87,7 +113,8 @@ static uint8_t *put_told(struct compact_model *model, uint8_t *at, uint64_t key)
     difference = address - model->told[domain];
     folded = varint_fold((int64_t)difference);
     if (domain == model->domain && difference % (1u << COMPACT_LITERAL_UNIT_SHIFT) == 0)
-        at = put_varint(at, varint_fold((int64_t)difference >> COMPACT_LITERAL_UNIT_SHIFT) << 1);
+        at =
+            put_difference(at, varint_fold((int64_t)difference >> COMPACT_LITERAL_UNIT_SHIFT) << 1);
     else
         at = put_varint(at, folded << COMPACT_LITERAL_SHIFT |
                                 (uint64_t)domain << COMPACT_LITERAL_DOMAIN_SHIFT |
@@ -134,24 +161,26 @@ static inline uint8_t *put_alloc(struct compact_encoder *encoder, uint8_t *heade
                                  uint32_t distance, uint64_t key, uint64_t w1)
 {
     struct compact_model *model = &encoder->model;
-    struct compact_site *site = compact_foretold(model);
+    uint64_t *site = &model->sites[compact_hash(model->context)], foretold = *site;
     uint32_t bytes = (uint32_t)w1, stack = (uint32_t)(w1 >> EVENT_STACK_SHIFT);
     uint32_t place, choice = COMPACT_SITE_KNOWN;
     uint8_t *at = put_place(encoder, header + 1, key, distance, bytes, &place);
 
-    if (site->stack != stack) {
-        uint32_t *size = &model->sizes[compact_hash(stack)];
-
-        at = put_varint(at, varint_fold((int64_t)stack - (int64_t)model->stack));
-        choice = *size == bytes ? COMPACT_SITE_STACK : COMPACT_SITE_NEW;
-        *size = bytes;
-    } else if (site->bytes != bytes) {
+    if (foretold != w1) {
+        *site = w1;
         choice = COMPACT_SITE_SIZE;
+        if (foretold >> EVENT_STACK_SHIFT != stack) {
+            uint32_t *size = &model->sizes[compact_hash(stack)];
+
+            at = put_varint(at, varint_fold((int64_t)stack - (int64_t)model->stack));
+            choice = *size == bytes ? COMPACT_SITE_STACK : COMPACT_SITE_NEW;
+            *size = bytes;
+        }
+        if (choice != COMPACT_SITE_STACK)
+            at = put_size(at, bytes);
     }
-    if ((choice & COMPACT_SITE_SIZE) != 0)
-        at = put_varint(at, bytes);
-    *site = (struct compact_site){stack, bytes};
-    compact_note_site(model, stack, bytes);
+    model->context = compact_context(w1);
+    model->stack = stack;
     *header = (uint8_t)(place << COMPACT_PLACE_SHIFT | choice << COMPACT_SITE_SHIFT);
     return at;
 }

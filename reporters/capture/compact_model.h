@@ -68,15 +68,11 @@ enum {
     COMPACT_LITERAL_UNIT_SHIFT = 4, /* of 16 bytes, without a domain */
 };
 
-struct compact_site {
-    uint32_t stack, bytes;
-};
-
 /* All zero at the beginning of a section. */
 struct compact_model {
-    struct compact_site sites[COMPACT_TABLE_COUNT]; /* what followed, by what it followed */
-    uint32_t sizes[COMPACT_TABLE_COUNT];            /* the last one told, by stack */
-    uint32_t context;                               /* of the last stack and size */
+    uint64_t sites[COMPACT_TABLE_COUNT]; /* w1 of the ALLOC that followed, by what it followed */
+    uint32_t sizes[COMPACT_TABLE_COUNT]; /* the last one told, by stack */
+    uint32_t context;                    /* of the last stack and size */
     uint32_t stack;
     uint32_t domain;                     /* of the last address told or next */
     uint64_t told[COMPACT_DOMAIN_COUNT]; /* the last of them, by domain */
@@ -92,20 +88,13 @@ static inline uint32_t compact_hash(uint32_t value)
     return (value * UINT32_C(0x9e3779b1)) >> (32 - COMPACT_TABLE_BITS);
 }
 
-/* The site that is foretold. Context: any thread. */
-static inline struct compact_site *compact_foretold(struct compact_model *model)
+/* Return the context that an ALLOC makes by its w1: stack and bytes. Context: any thread. */
+static inline uint32_t compact_context(uint64_t w1)
 {
-    return &model->sites[compact_hash(model->context)];
+    return (uint32_t)(w1 >> EVENT_STACK_SHIFT) * 31 + (uint32_t)w1;
 }
 
-/* Remember the stack and the size of an allocation. Context: any thread. */
-static inline void compact_note_site(struct compact_model *model, uint32_t stack, uint32_t bytes)
-{
-    model->stack = stack;
-    model->context = stack * 31 + bytes;
-}
-
-/* Remember an address that was told or next; bytes: of the block, 0: it was released. */
+/* Remember an address that was told or next. Context: any thread. */
 static inline void compact_note_place(struct compact_model *model, uint32_t domain,
                                       uint64_t address)
 {

@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "capture/compact.h"
+#include "capture/planes.h"
 #include "collect/pool.h"
 
 #include <pthread.h>
@@ -19,7 +20,18 @@
 enum {
     QUEUED_MAX_BLOCKS = 64, /* 4 MiB of events */
     SPARE_MAX_BLOCKS = 64,
+    /*
+     * Of a program whose addresses and sizes are chance the compact coder makes hardly less than planes
+     * are behind LZ4, in twice the time. After a block that comes out so, some are written as planes
+     * before it is tried again.
+     */
+    CHANCE_RECORD_BYTES = 3, /* programs do not come to more than 2.1 */
+    CHANCE_MIN_RECORDS = 1024,
+    PLANES_BLOCKS = 15,
+    STREAM_SLOTS = 256, /* streams that share one are treated alike: no harm */
 };
+
+_Static_assert((int)EVENT_BYTES <= (int)COMPACT_RECORD_MAX_BYTES, "there is room for either coder");
 
 struct pack {
     struct capture_writer *writer;
@@ -35,6 +47,7 @@ struct pack {
     /* The thread's, until it has ended. */
     uint64_t raw_bytes;
     struct compact_encoder *encoder;
+    uint8_t planes_left[STREAM_SLOTS]; /* blocks, by stream */
     uint8_t coded[PACK_BLOCK_RECORDS * COMPACT_RECORD_MAX_BYTES];
 };
 
@@ -75,11 +88,30 @@ static void note_failure(struct pack *pack, const struct error *error)
         return; /* it is told already */
 }
 
+/* Encode a block's events into pack->coded. Returns the size; ret_coder: enum section_coder. */
+static uint32_t encode(struct pack *pack, const struct pack_block *block, uint8_t *ret_coder)
+{
+    uint8_t *planes_left = &pack->planes_left[block->stream % STREAM_SLOTS];
+    size_t size_bytes;
+
+    if (*planes_left > 0) {
+        (*planes_left)--;
+        *ret_coder = CODER_PLANES;
+        planes_split(block->events, block->count, pack->coded);
+        return block->count * EVENT_BYTES;
+    }
+    *ret_coder = CODER_COMPACT;
+    size_bytes = compact_encode(pack->encoder, block->events, block->count, pack->coded);
+    if (block->count >= CHANCE_MIN_RECORDS &&
+        size_bytes > (size_t)block->count * CHANCE_RECORD_BYTES)
+        *planes_left = PLANES_BLOCKS;
+    return (uint32_t)size_bytes;
+}
+
 static void write_block(struct pack *pack, const struct pack_block *block)
 {
     struct writer_section section = {
         .type = SECTION_EVENTS,
-        .coder = CODER_COMPACT,
         .process = block->process,
         .stream = block->stream,
         .record_count = block->count,
@@ -96,8 +128,7 @@ static void write_block(struct pack *pack, const struct pack_block *block)
     } else if (block->count == 0) {
         return;
     } else {
-        section.payload_bytes =
-            (uint32_t)compact_encode(pack->encoder, block->events, block->count, pack->coded);
+        section.payload_bytes = encode(pack, block, &section.coder);
         pack->raw_bytes += section.payload_bytes;
     }
     if (!capture_writer_section(pack->writer, &section, &error))

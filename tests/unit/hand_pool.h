@@ -283,7 +283,6 @@ static inline size_t hand_events(const struct capture *capture, uint32_t stream,
         offset = section.next_offset;
         if (section.type != SECTION_EVENTS || section.stream != stream)
             continue;
-        CHECK_EQUAL(section.coder, CODER_COMPACT);
         CHECK(events_payload_of(&section, &payload, &fault));
         CHECK(events_unpack(&unpacker, &payload, raw, &fault));
         for (uint32_t i = 0; i < section.record_count; i++) {
