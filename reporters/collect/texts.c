@@ -88,7 +88,7 @@ bool texts_add(struct texts *texts, struct text_map *map, enum name_kind kind, u
 void text_map_finish(struct text_map *map)
 {
     code_map_finish(&map->marks);
-    *map = (struct text_map){.marks = {NULL}};
+    *map = (struct text_map){0};
 }
 
 void texts_finish(struct texts *texts)

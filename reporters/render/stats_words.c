@@ -48,11 +48,10 @@ void stats_write_pools(const struct render_input *input, FILE *out)
 
 static int compare_by_name(const void *first, const void *second)
 {
-    const struct profile_phase *a = *(const struct profile_phase *const *)first;
-    const struct profile_phase *b = *(const struct profile_phase *const *)second;
+    const struct profile_phase *a = first, *b = second;
     int order = strcmp(a->name, b->name);
 
-    return order != 0 ? order : (a > b) - (a < b);
+    return order != 0 ? order : (a->from_ns > b->from_ns) - (a->from_ns < b->from_ns);
 }
 
 static int compare_by_start(const void *first, const void *second)
@@ -67,15 +66,15 @@ static int compare_by_start(const void *first, const void *second)
 /* Add up the phases of each name, in the order in which the first of them began. */
 static struct phase_sum *sum_phases(const struct profile *profile, size_t *ret_count)
 {
-    const struct profile_phase **sorted = memory_allocate(profile->phase_count, sizeof(*sorted));
+    struct profile_phase *sorted = memory_allocate(profile->phase_count, sizeof(*sorted));
     struct phase_sum *sums = memory_allocate(profile->phase_count, sizeof(*sums));
     size_t count = 0;
 
     for (uint32_t i = 0; i < profile->phase_count; i++)
-        sorted[i] = &profile->phases[i];
+        sorted[i] = profile->phases[i];
     qsort(sorted, profile->phase_count, sizeof(*sorted), compare_by_name);
     for (uint32_t i = 0; i < profile->phase_count; i++) {
-        const struct profile_phase *phase = sorted[i];
+        const struct profile_phase *phase = &sorted[i];
 
         if (count == 0 || strcmp(sums[count - 1].name, phase->name) != 0)
             sums[count++] = (struct phase_sum){.name = phase->name, .first_ns = phase->from_ns};
