@@ -325,8 +325,9 @@ enum allocator {
     ALLOCATOR_MPROTECT = 20,
     ALLOCATOR_PYMALLOC =
         32, /* + 4 * (domain - DOMAIN_PYTHON_RAW) + malloc 0 calloc 1 realloc 2 free 3 */
-    ALLOCATOR_POOL = 127,       /* a pool of the program's own, whose name is not known */
-    ALLOCATOR_POOL_FIRST = 128, /* to 255: pools with names: NAME_POOL says which */
+    ALLOCATOR_PYMALLOC_ARENA = 44, /* mapped by the interpreter for pymalloc */
+    ALLOCATOR_POOL = 127,          /* a pool of the program's own, whose name is not known */
+    ALLOCATOR_POOL_FIRST = 128,    /* to 255: pools with names: NAME_POOL says which */
     ALLOCATOR_COUNT = 256,
 };
 
@@ -353,7 +354,7 @@ enum frame_special {
  *   u32 qualified name bytes, u32 line table bytes, then the three; names are UTF-8 (surrogates as
  *   WTF-8).
  * NAME: u32 id, u8 enum name_kind, u8 0 x 3, then the text.
- * PYTHON: u8 major, u8 minor, u8 micro, u8 free-threaded; then the text of Py_GetVersion().
+ * PYTHON: u8 major, u8 minor, u8 micro, u8 enum python_flag; then the text of Py_GetVersion().
  */
 enum blob_kind {
     BLOB_CODE = 1,
@@ -367,6 +368,11 @@ enum {
     BLOB_CODE_HEADER_BYTES = 24,
     BLOB_NAME_HEADER_BYTES = 8,
     BLOB_PYTHON_HEADER_BYTES = 4,
+};
+
+enum python_flag {
+    PYTHON_FREE_THREADED = 1u << 0,
+    PYTHON_ALLOCATORS_TRACED = 1u << 1, /* its raw, mem and object domains are recorded */
 };
 
 enum line_table {

@@ -44,6 +44,7 @@ struct capture_process {
     uint8_t how; /* enum pool_process_how */
     uint8_t end; /* enum process_end; 0: not known to have ended */
     bool is_tracked, is_free_threaded;
+    bool has_python_allocators; /* its raw, mem and object domains were recorded */
     int64_t end_code;
     uint64_t first_segment;
     uint64_t started_ns, ended_ns; /* since the session's start; ended_ns 0: has not */

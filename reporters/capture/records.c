@@ -200,6 +200,8 @@ static bool take_process_field(struct capture *capture, struct capture_process *
         return take_bool(part, &process->is_free_threaded);
     case PROCESS_TRACKED:
         return take_bool(part, &process->is_tracked);
+    case PROCESS_PYTHON_ALLOCATORS:
+        return take_bool(part, &process->has_python_allocators);
     default:
         return true;
     }

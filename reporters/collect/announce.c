@@ -38,8 +38,10 @@ static bool take_python(struct ring_reader *reader, struct sink *sink)
     records_begin(&sink->records, RECORD_PROCESS);
     records_field_number(&sink->records, PROCESS_NUMBER, reader->process->number);
     records_field_text(&sink->records, PROCESS_PYTHON_VERSION, version, length);
-    if (blob->bytes[3] != 0)
+    if ((blob->bytes[3] & PYTHON_FREE_THREADED) != 0)
         records_field_number(&sink->records, PROCESS_FREE_THREADED, 1);
+    if ((blob->bytes[3] & PYTHON_ALLOCATORS_TRACED) != 0)
+        records_field_number(&sink->records, PROCESS_PYTHON_ALLOCATORS, 1);
     records_end(&sink->records);
     return true;
 }

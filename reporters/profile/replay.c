@@ -17,10 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    KEY_DOMAIN_SHIFT = 57,
-};
-
 static const uint32_t none = UINT32_MAX; /* of indexes */
 
 static bool is_selected(const struct capture *capture, const struct profile_options *options,
@@ -123,17 +119,20 @@ void replay_settle_range(struct replay *replay, uint32_t stream, uint64_t addres
     }
 }
 
+static bool is_same(bool is_range, uint64_t left, uint64_t right)
+{
+    return is_range ? left == right : replay_is_same_block(left, right);
+}
+
 static void undo_release(struct replay *replay, const struct event *event)
 {
     struct replay_stream *stream = &replay->streams[event->stream];
     bool is_range = event->domain == DOMAIN_MAP;
-    uint64_t key = is_range
-                       ? event->address
-                       : LIVE_KEY | (uint64_t)event->domain << KEY_DOMAIN_SHIFT | event->address;
+    uint64_t key = is_range ? event->address : replay_key(event->domain, event->address);
     uint32_t wrong = 1;
 
     if (stream->pending.is_set) {
-        if (stream->pending.is_range == is_range && stream->pending.key == key) {
+        if (stream->pending.is_range == is_range && is_same(is_range, stream->pending.key, key)) {
             stop_waiting(replay, event->stream);
             return;
         }
@@ -142,7 +141,7 @@ static void undo_release(struct replay *replay, const struct event *event)
     for (unsigned i = 0; i < UNDO_DEPTH && stream->undos != NULL; i++) {
         struct undo *undo = &stream->undos[i];
 
-        if (!undo->is_used || undo->is_range != is_range || undo->key != key)
+        if (!undo->is_used || undo->is_range != is_range || !is_same(is_range, undo->key, key))
             continue;
         wrong = is_range ? replay_restore_range(replay, event->stream, undo)
                          : !replay_restore_block(replay, event->stream, undo);

@@ -8,15 +8,14 @@
 
 enum {
     PREFETCH_AHEAD = 16, /* events; far enough for a cache miss to be over */
-    KEY_DOMAIN_SHIFT = 57,
-    PYTHON_REALLOC = 2, /* of the four entries of each Python domain */
+    PYTHON_REALLOC = 2,  /* of the four entries of each Python domain */
     PYTHON_ENTRIES = 4,
     PYTHON_DOMAINS = 3,
 };
 
 static uint64_t key_of(const struct event *event)
 {
-    return LIVE_KEY | (uint64_t)event->domain << KEY_DOMAIN_SHIFT | event->address;
+    return replay_key(event->domain, event->address);
 }
 
 /* Is a release by this entry followed by its result? */
@@ -132,6 +131,22 @@ bool replay_restore_block(struct replay *replay, uint32_t stream, const struct u
     return true;
 }
 
+/* Return the key of the block that is released by another domain than it came from; 0: none. */
+static __attribute__((noinline)) uint64_t key_elsewhere(const struct replay_process *process,
+                                                        const struct event *event)
+{
+    if (!replay_shares_addresses(event->domain))
+        return 0;
+    for (uint8_t domain = DOMAIN_HEAP; replay_shares_addresses(domain); domain++) {
+        uint64_t key = replay_key(domain, event->address);
+
+        if (live_blocks_find(&process->blocks, key) != NULL ||
+            inherited_has(&process->inherited, key))
+            return key;
+    }
+    return 0;
+}
+
 static inline void replay_free(struct replay *replay, struct replay_process *process,
                                const struct event *event)
 {
@@ -143,9 +158,14 @@ static inline void replay_free(struct replay *replay, struct replay_process *pro
     legacy_touch(&process->legacy, key);
     live = live_blocks_find(&process->blocks, key);
     if (live == NULL && !inherited_has(&process->inherited, key)) {
-        replay->ledger->totals.unknown_frees +=
-            replay->streams[event->stream].is_selected && !replay->leaves_out;
-        return;
+        key = key_elsewhere(process, event);
+        if (key == 0) {
+            replay->ledger->totals.unknown_frees +=
+                replay->streams[event->stream].is_selected && !replay->leaves_out;
+            return;
+        }
+        legacy_touch(&process->legacy, key);
+        live = live_blocks_find(&process->blocks, key);
     }
     if (is_realloc(event->allocator) && replay->is_partial)
         replay_release_block(replay, event->stream, key);

@@ -21,6 +21,7 @@
 
 enum {
     UNDO_DEPTH = 4, /* releases of a thread that can still be taken back */
+    REPLAY_DOMAIN_SHIFT = 57,
 };
 
 /* A range or its part, as it was when it was released. */
@@ -133,6 +134,31 @@ void replay_wait(struct replay *replay, uint32_t stream, struct pending pending)
  */
 void replay_settle_block(struct replay *replay, uint32_t stream, uint64_t key);
 void replay_settle_range(struct replay *replay, uint32_t stream, uint64_t address, uint64_t bytes);
+
+/*
+ * Malloc's blocks and those of Python's three domains lie in one address space: where the interpreter
+ * has its tables changed in between, a block is released by another domain than it came from.
+ */
+static inline bool replay_shares_addresses(uint8_t domain)
+{
+    return domain <= DOMAIN_PYTHON_OBJECT;
+}
+
+/* Are these keys of one block? Context: tool. */
+static inline bool replay_is_same_block(uint64_t left, uint64_t right)
+{
+    uint64_t domains = UINT64_C(7) << REPLAY_DOMAIN_SHIFT;
+
+    return left == right || ((left & ~domains) == (right & ~domains) &&
+                             replay_shares_addresses(left >> REPLAY_DOMAIN_SHIFT & 7) &&
+                             replay_shares_addresses(right >> REPLAY_DOMAIN_SHIFT & 7));
+}
+
+/* Return the key of a block in a domain. Context: tool. */
+static inline uint64_t replay_key(uint8_t domain, uint64_t address)
+{
+    return LIVE_KEY | (uint64_t)domain << REPLAY_DOMAIN_SHIFT | address;
+}
 
 /* Are the blocks of a domain what the rows show? Context: tool. */
 static inline bool replay_is_shown(const struct replay *replay, uint8_t domain)

@@ -173,7 +173,7 @@ static void write_session(const struct render_input *input, struct memory_pool *
     fprintf(out, "%-14s Python stacks %s, native stacks %s, Python allocators %s\n", "options",
             session->options & POOL_OPTION_PYTHON ? "on" : "off",
             session->options & POOL_OPTION_NATIVE ? "on" : "off",
-            session->options & POOL_OPTION_PYTHON_ALLOCATORS ? "on" : "off");
+            label_has_python_allocators(capture) ? "on" : "off");
 }
 
 static void write_sections(const struct render_input *input, FILE *out)

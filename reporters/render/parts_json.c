@@ -90,8 +90,7 @@ static void write_capture(struct json_writer *json, const struct render_input *i
     json_write_number_or_null(json, "sample_bytes", session->sample_bytes);
     json_write_number_or_null(json, "min_size", session->min_size);
     json_write_bool(json, "native", (session->options & POOL_OPTION_NATIVE) != 0);
-    json_write_bool(json, "python_allocators",
-                    (session->options & POOL_OPTION_PYTHON_ALLOCATORS) != 0);
+    json_write_bool(json, "python_allocators", label_has_python_allocators(capture));
     write_python(json, capture, &pool);
     json_write_name(json, "architecture", session->machine);
     json_write_number_or_null(json, "page_bytes", session->page_bytes);

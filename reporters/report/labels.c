@@ -41,6 +41,7 @@ static const char *const allocator_names[ALLOCATOR_COUNT] = {
     [ALLOCATOR_PYMALLOC + 9] = "pymalloc_object_calloc",
     [ALLOCATOR_PYMALLOC + 10] = "pymalloc_object_realloc",
     [ALLOCATOR_PYMALLOC + 11] = "pymalloc_object_free",
+    [ALLOCATOR_PYMALLOC_ARENA] = "pymalloc_arena",
 };
 
 static const char *const class_names[CLASS_COUNT] = {
@@ -200,6 +201,17 @@ const struct capture_process *label_python_process(const struct capture *capture
             return &capture->processes[i];
     }
     return NULL;
+}
+
+bool label_has_python_allocators(const struct capture *capture)
+{
+    if ((capture->session.options & POOL_OPTION_PYTHON_ALLOCATORS) != 0)
+        return true;
+    for (uint32_t i = 0; i < capture->process_count; i++) {
+        if (capture->processes[i].has_python_allocators)
+            return true;
+    }
+    return false;
 }
 
 const char *label_python_version(struct memory_pool *pool, const struct capture_process *process)

@@ -8,6 +8,7 @@
 #include "capture/capture.h"
 #include "symbol/frames.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -48,6 +49,9 @@ const char *label_place(struct memory_pool *pool, const struct capture *capture,
 
 /* Return the first process that ran Python, or NULL. Context: tool. */
 const struct capture_process *label_python_process(const struct capture *capture);
+
+/* Return whether Python's own allocators were recorded, of one process at least. Context: tool. */
+bool label_has_python_allocators(const struct capture *capture);
 
 /* Return the number of Python's version, "3.13.0", of what Py_GetVersion() says. Context: tool. */
 const char *label_python_version(struct memory_pool *pool, const struct capture_process *process);

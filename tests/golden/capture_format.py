@@ -42,6 +42,7 @@ PROCESS_FIELDS = {
     1: "number", 2: "pid", 3: "inner_pid", 4: "parent", 5: "how", 6: "first_segment",
     7: "started_ns", 8: "ended_ns", 9: "end", 10: "end_code", 11: "arguments", 12: "executable",
     13: "python_version", 14: "free_threaded", 15: "tracked",
+    16: "python_allocators",
     **{32 + i: f"counter_{i}" for i in range(16)},
 }
 THREAD_FIELDS = {

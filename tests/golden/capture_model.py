@@ -3,12 +3,12 @@
 Written for being obviously right: dictionaries and whole copies, no cleverness. The rules are those
 of docs/format.md section 3 and reporters/profile/profile.h.
 """
-
 import bisect
 import math
 from collections import Counter, defaultdict
 
 import capture_format as fmt
+import capture_keys
 from capture_estimate import estimate
 from capture_order import fork_parent, ordered_events
 from capture_words import Words
@@ -259,9 +259,9 @@ class Model(Words):
         self.hold(held)
 
     def free(self, process, event):
-        key = event.domain, event.address
-        self.settle_others(process, lambda wait: wait[0] == "block" and wait[1] == key)
-        if key not in process.blocks and key not in process.inherited:
+        own = "block", (event.domain, event.address)
+        self.settle_others(process, lambda wait: wait[:2] == own)
+        if (key := capture_keys.live(process, event)) is None:
             self.totals["unknown_frees"] += event.stream in self.selected and not self.leaves_out
         elif event.allocator in REALLOCS and self.is_partial:
             self.release_block(process, event.stream, key)
@@ -378,13 +378,13 @@ class Model(Words):
         key = event.address if kind == "range" else (event.domain, event.address)
         wait = self.waits.get(event.stream)
         if wait:
-            if wait[:2] == (kind, key):
+            if capture_keys.is_same(wait, kind, key):
                 del self.waits[event.stream]
                 process.waiting.remove(event.stream)
                 return
             self.settle(process, event.stream)
         for entry in self.history[event.stream]:
-            if entry[:2] == (kind, key):
+            if capture_keys.is_same(entry, kind, key):
                 self.history[event.stream][self.history[event.stream].index(entry)] = ("", 0, None)
                 restore = self.restore_range if kind == "range" else self.restore_block
                 wrong = restore(process, entry)

@@ -206,7 +206,7 @@ def strange():
     other.free(HEAP + 64, 32 + 4 * 2 + 2, domain=3)
     other.alloc(HEAP + 128, 120, trace.stack(deep, 32 + 4 * 2 + 2), domain=3)
     other.alloc(HEAP + 128, 7, trace.stack(deep, 32), domain=1)   # same address, another space
-    other.free(HEAP + 128, REALLOC)             # not live in the heap's space
+    other.free(HEAP + 128, REALLOC)             # of another space: the lower domain's block
     other.undo(HEAP + 128, 0, REALLOC, domain=0)
     trace.wait(5000)
     other.free((1 << 57) - 1)
