@@ -83,6 +83,12 @@ const struct option_row option_rows[OPTION_COUNT] = {
                           "record the program alone, not the processes it starts", IN(RUN)},
     [OPTION_FOLLOW_FORK] = {'\0', "follow-fork", NULL,
                             "record the processes it starts too, as is the default", IN(RUN)},
+    [OPTION_PYTHON_ALLOCATORS] =
+        {'\0', "trace-python-allocators", NULL,
+         "record each block that Python's own allocators give out (objects "
+         "too), not only the arenas they cut them from",
+         IN(RUN)},
+    [OPTION_PYMALLOC] = {'\0', "pymalloc", NULL, "the same as --trace-python-allocators", IN(RUN)},
     [OPTION_LEAKS] = {'\0', "leaks", NULL, "show what was alive at the end, not at the peak",
                       MODELS},
     [OPTION_ALLOCATED] = {'\0', "allocated", NULL, "show all that was ever allocated", MODELS},

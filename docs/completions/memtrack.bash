@@ -24,7 +24,7 @@ _memtrack()
     esac
     case ${COMP_WORDS[1]} in
     run)
-        options="-h --help -o --output -f --force -q --quiet -v --verbose -m -c --sample-bytes --min-size --delay --duration --no-follow --follow-fork"
+        options="-h --help -o --output -f --force -q --quiet -v --verbose -m -c --sample-bytes --min-size --delay --duration --no-follow --follow-fork --trace-python-allocators --pymalloc"
         ;;
     summary)
         options="-h --help -o --output -f --force -q --quiet --leaks --allocated --temporary-allocations --pools --process --thread --sort -n --rows --show-runtime --json --width --color --ascii --no-pager"

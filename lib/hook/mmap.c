@@ -10,7 +10,9 @@
 
 #include "base/syscalls.h"
 #include "hook/real.h"
+#include "python/allocators.h"
 #include "python/walk.h"
+#include "record/context.h"
 #include "record/process.h"
 #include "record/track.h"
 
@@ -62,9 +64,23 @@ static enum map_class class_of_file(int fd, int flags)
     return CLASS_FILE_SHARED;
 }
 
-static enum map_class class_of(int protection, int flags, int fd, const void *caller)
+/*
+ * Whether a map is an allocator's, for blocks that are recorded themselves: malloc's, or one that
+ * Python makes inside an allocation that is an event, or for others of that kind.
+ */
+static bool is_arena(size_t size_bytes, const void *caller)
 {
     if (process_is_provider(caller))
+        return true;
+    return python_traces_allocators &&
+           (python_maps_arena(caller, size_bytes) ||
+            context_is_for_block((uintptr_t)__builtin_frame_address(0)));
+}
+
+static enum map_class class_of(size_t size_bytes, int protection, int flags, int fd,
+                               const void *caller)
+{
+    if (is_arena(size_bytes, caller))
         return CLASS_ARENA;
     if ((flags & MAP_ANONYMOUS) == 0)
         return class_of_file(fd, flags);
@@ -97,8 +113,10 @@ static void *map(mmap_function *function, void *address, size_t size_bytes, int 
         track_unmapped((uintptr_t)address, whole_pages(size_bytes), ALLOCATOR_MMAP, caller);
     range = function(address, size_bytes, protection, flags, fd, at);
     if (range != MAP_FAILED) {
-        track_mapped((uintptr_t)range, whole_pages(size_bytes), ALLOCATOR_MMAP,
-                     class_of(protection, flags, fd, caller), caller);
+        track_mapped((uintptr_t)range, whole_pages(size_bytes),
+                     python_maps_arena(caller, size_bytes) ? ALLOCATOR_PYMALLOC_ARENA
+                                                           : ALLOCATOR_MMAP,
+                     class_of(size_bytes, protection, flags, fd, caller), caller);
         return range;
     }
     if (replaces)
@@ -174,7 +192,7 @@ HOOK int mprotect(void *address, size_t size_bytes, int protection)
     const void *caller = __builtin_return_address(0);
     int result = real.mprotect(address, size_bytes, protection);
 
-    if (result != 0 || process_is_provider(caller))
+    if (result != 0 || is_arena(0, caller))
         return result;
     if (protection == PROT_NONE)
         has_reserved = true;

@@ -29,9 +29,10 @@ struct search {
     bool has_program;
     bool has_host;
     bool has_pypy;
-    struct loaded_module host; /* defines the interpreter's functions */
-    uintptr_t host_start;
-    uintptr_t host_end;
+    struct loaded_module host;        /* defines the interpreter's functions */
+    struct address_range whole, text; /* of the host */
+    struct address_range data[PYTHON_DATA_RANGES / 2];
+    struct address_range program_data[PYTHON_DATA_RANGES / 2];
     const char *host_name; /* as the loader knows it; empty: the program */
     uintptr_t runtime;
 };
@@ -48,21 +49,36 @@ static uintptr_t search_object(const struct search *search, const char *name)
     return address != 0 ? address : loaded_symbol(&search->host, name);
 }
 
-/* Note which addresses a module takes up. */
-static void note_range(const struct dl_phdr_info *info, struct search *search)
+/* Return the addresses that a module's parts with all of these flags take up. */
+static struct address_range parts_range(const struct dl_phdr_info *info, unsigned flags)
 {
-    search->host_start = UINTPTR_MAX;
-    search->host_end = 0;
+    struct address_range range = {UINTPTR_MAX, 0};
+
     for (unsigned i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *part = &info->dlpi_phdr[i];
         uintptr_t start = info->dlpi_addr + part->p_vaddr;
 
-        if (part->p_type != PT_LOAD)
+        if (part->p_type != PT_LOAD || (part->p_flags & flags) != flags)
             continue;
-        if (start < search->host_start)
-            search->host_start = start;
-        if (start + part->p_memsz > search->host_end)
-            search->host_end = start + part->p_memsz;
+        if (start < range.start)
+            range.start = start;
+        if (start + part->p_memsz > range.end)
+            range.end = start + part->p_memsz;
+    }
+    return range.end != 0 ? range : (struct address_range){0, 0};
+}
+
+/* Return the parts of a module that can be written; between them nothing need be mapped. */
+static void note_data(const struct dl_phdr_info *info, struct address_range *ret_ranges)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < info->dlpi_phnum && count < PYTHON_DATA_RANGES / 2; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        uintptr_t start = info->dlpi_addr + part->p_vaddr;
+
+        if (part->p_type == PT_LOAD && (part->p_flags & PF_W) != 0)
+            ret_ranges[count++] = (struct address_range){start, start + part->p_memsz};
     }
 }
 
@@ -80,6 +96,7 @@ static int look_at_module(struct dl_phdr_info *info, size_t info_bytes, void *ar
             search->libraries_added = info->dlpi_adds;
         }
         search->has_program = loaded_module_read(info, &search->program);
+        note_data(info, search->program_data);
     }
     if (!loaded_module_read(info, &module))
         return 0;
@@ -91,7 +108,9 @@ static int look_at_module(struct dl_phdr_info *info, size_t info_bytes, void *ar
         return 0;
     search->host = module;
     search->host_name = info->dlpi_name;
-    note_range(info, search);
+    search->whole = parts_range(info, 0);
+    search->text = parts_range(info, PF_X);
+    note_data(info, search->data);
     search->runtime = search_object(search, "_PyRuntime");
     search->has_host = search->runtime != 0; /* else a library that only carries the name */
     return search->has_host;
@@ -181,8 +200,25 @@ static void find_helpers(const struct search *search, struct python_runtime *run
         layout_table_family(&runtime->layout.frame) != FRAMES_COUNT)
         runtime->arena_allocator = (void (*)(struct arena_allocator *))loaded_symbol(
             &search->host, "PyObject_GetArenaAllocator");
-    runtime->host_start = search->host_start;
-    runtime->host_end = search->host_end;
+    runtime->host_start = search->whole.start;
+    runtime->host_end = search->whole.end;
+}
+
+/* What wrapping its allocators takes; all of it is exported by every version. */
+static void find_allocators(const struct search *search, struct python_runtime *runtime)
+{
+    runtime->get_arena_allocator = (void (*)(struct arena_allocator *))loaded_symbol(
+        &search->host, "PyObject_GetArenaAllocator");
+    runtime->get_allocator = (void (*)(int, struct python_allocator *))loaded_symbol(
+        &search->host, "PyMem_GetAllocator");
+    runtime->set_allocator = (void (*)(int, const struct python_allocator *))loaded_symbol(
+        &search->host, "PyMem_SetAllocator");
+    runtime->code = search->text;
+    memcpy(runtime->data, search->data, sizeof(search->data));
+    /* From 3.12 on the tables are in _PyRuntime. */
+    if (!range_has(&search->whole, search->runtime))
+        memcpy(runtime->data + PYTHON_DATA_RANGES / 2, search->program_data,
+               sizeof(search->program_data));
 }
 
 struct greenlet_search {
@@ -258,6 +294,7 @@ enum python_refusal runtime_search(struct python_runtime *ret_runtime, bool *ret
     if (refusal != REFUSAL_NONE)
         return refusal;
     find_helpers(&search, &runtime);
+    find_allocators(&search, &runtime);
     *ret_runtime = runtime;
     *ret_is_found = true;
     return REFUSAL_NONE;

@@ -12,10 +12,12 @@
 #include "python/load.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum {
     PYTHON_TEXT_BYTES = 256,
+    PYTHON_DATA_RANGES = 8,
 };
 
 /* PyObjectArenaAllocator, Include/cpython/objimpl.h. */
@@ -25,20 +27,39 @@ struct arena_allocator {
     void (*free)(void *context, void *range, size_t size_bytes);
 };
 
+struct address_range {
+    uintptr_t start, end;
+};
+
+struct python_allocator;
+
 struct python_runtime {
     void *(*thread_state)(void);   /* PyGILState_GetThisThreadState */
     void *(*attached_state)(void); /* from 3.12: PyThreadState_GetUnchecked, else NULL */
     /* PyObject_GetArenaAllocator, where there are chunks of frames (layout.frame.chunk); else NULL. */
     void (*arena_allocator)(struct arena_allocator *ret_allocator);
+    /* The same, and PyMem_GetAllocator and PyMem_SetAllocator, wherever they are exported. */
+    void (*get_arena_allocator)(struct arena_allocator *ret_allocator);
+    void (*get_allocator)(int domain, struct python_allocator *ret_allocator);
+    void (*set_allocator)(int domain, const struct python_allocator *allocator);
     bool keeps_chunk;     /* one chunk that is done with may wait for the next call */
     uintptr_t host_start; /* the library that the interpreter is in */
     uintptr_t host_end;
+    struct address_range code; /* of the host */
+    /* Its variables, and the program's where some have been moved there; empty ones behind them. */
+    struct address_range data[PYTHON_DATA_RANGES];
     uintptr_t address;   /* &_PyRuntime */
     uintptr_t code_type; /* &PyCode_Type */
     uint32_t version;    /* as PY_VERSION_HEX */
     struct python_layout layout;
     char text[PYTHON_TEXT_BYTES]; /* of Py_GetVersion(), cut to fit, NUL-terminated */
 };
+
+/* Context: any thread. */
+static inline bool range_has(const struct address_range *range, uintptr_t address)
+{
+    return address - range->start < range->end - range->start;
+}
 
 /* What was wrong with an interpreter that was found and is not followed. */
 enum python_refusal {

@@ -8,6 +8,7 @@
 #include "python/walk.h"
 
 #include "base/syscalls.h"
+#include "python/allocators.h"
 #include "python/chain.h"
 #include "python/layout_table.h"
 #include "python/runtime.h"
@@ -265,10 +266,15 @@ bool python_walk_update(struct python_walk *walk, const struct python_announcer 
                         struct python_delta *ret_delta)
 {
     walk_function *walker = atomic_load_explicit(&current_walker, memory_order_acquire);
+    uintptr_t state;
 
     if (walker == NULL)
         return false;
-    return walker(walk, runtime_thread_state(&runtime), announcer, ret_delta);
+    state = runtime_thread_state(&runtime);
+    /* The interpreter begins, or has ended: that is when it fills its tables anew. */
+    if (state == 0)
+        python_keep_allocators();
+    return walker(walk, state, announcer, ret_delta);
 }
 
 void python_walk_forget(struct python_walk *walk)
@@ -326,6 +332,7 @@ void python_find_runtime(void)
     }
     if (is_found) {
         code_names_watch(&found);
+        python_know_allocators(&found);
         python_walk_follow(&found);
         look_for_stacks();
     }
@@ -343,7 +350,8 @@ bool python_announce_runtime(const struct python_announcer *announcer)
     bytes[0] = (uint8_t)(runtime.version >> 24);
     bytes[1] = (uint8_t)(runtime.version >> 16);
     bytes[2] = (uint8_t)(runtime.version >> 8);
-    bytes[3] = runtime.layout.is_free_threaded;
+    bytes[3] = (uint8_t)((runtime.layout.is_free_threaded ? PYTHON_FREE_THREADED : 0) |
+                         (python_traces_allocators ? PYTHON_ALLOCATORS_TRACED : 0));
     memcpy(bytes + BLOB_PYTHON_HEADER_BYTES, runtime.text, text_bytes);
     return announcer->write(announcer->owner, BLOB_PYTHON, bytes,
                             BLOB_PYTHON_HEADER_BYTES + text_bytes);

@@ -8,6 +8,7 @@
 
 #include "base/arch.h"
 #include "base/syscalls.h"
+#include "python/allocators.h"
 #include "record/process.h"
 #include "record/ring.h"
 #include "record/segment.h"
@@ -139,9 +140,12 @@ static bool begin(struct context *context, uintptr_t frame)
 static struct context *claim(uintptr_t frame)
 {
     uint64_t signals = sys_block_signals();
+    bool is_muted = context_own == &context_muted;
+    struct context *claimed;
 
-    if (context_own == &context_muted)
-        context_own = context_held.context; /* a handler's event: the allocator's are out already */
+    /* A handler's event, or an arena's: the allocator's others are out already. */
+    if (is_muted)
+        context_own = context_held.context;
     if (context_own->slots == NULL && process_claim()) {
         struct context *context;
 
@@ -157,8 +161,13 @@ static struct context *claim(uintptr_t frame)
      */
     if (context_own->epoch == 0 && context_own->slots != NULL)
         begin(context_own, frame);
+    claimed = context_own->epoch != 0 ? context_own : NULL;
+    if (is_muted) {
+        context_held.context = context_own;
+        context_own = &context_muted;
+    }
     sys_restore_signals(signals);
-    return context_own->epoch != 0 ? context_own : NULL;
+    return claimed;
 }
 
 /*
@@ -172,22 +181,27 @@ static bool refresh(struct context *context, uint32_t epoch, uintptr_t frame)
     bool has_begun;
 
     context->epoch = epoch;
+    python_keep_allocators();
     has_begun = segment_begin(context, SYNC_EPOCH, frame);
     process_tell_totals();
     process_count(COUNTER_SLOW_NS, sys_now_ns() - began_ns - (context->wait_ns - waited_ns));
     return has_begun;
 }
 
-/* Whether an event of a muted thread is the allocator's own. */
-static bool is_muted(uintptr_t frame, const void *caller)
+bool context_is_muted(uintptr_t frame)
 {
     if (context_own != &context_muted)
         return false;
-    if (context_has_left(context_held.frame, frame))
-        context_own = context_held.context;
-    else if (process_is_provider(caller))
+    if (!context_has_left(context_held.frame, frame))
         return true;
+    context_own = context_held.context;
     return false;
+}
+
+/* Whether an event of a muted thread is the allocator's own. */
+static bool is_muted(uintptr_t frame, const void *caller)
+{
+    return context_is_muted(frame) && process_is_provider(caller);
 }
 
 /*

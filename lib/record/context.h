@@ -12,6 +12,7 @@
 #ifndef RECORD_CONTEXT_H
 #define RECORD_CONTEXT_H
 
+#include "base/arch.h"
 #include "memtrack/protocol.h"
 #include "python/walk.h"
 #include "record/order.h"
@@ -68,15 +69,23 @@ extern struct context context_muted;
 struct context_held {
     struct context *context;
     uintptr_t frame; /* of the hook that muted the thread */
+    /* The block that the hook was called for, where it is a wrapper of Python's allocators (pymem.c). */
+    uintptr_t block;   /* to be released; 0: none */
+    size_t size_bytes; /* of the one to be allocated; CONTEXT_NO_SIZE: none */
 };
+
+/* More than any block has, nor nearly any. */
+#define CONTEXT_NO_SIZE (SIZE_MAX / 2)
 
 extern __thread struct context_held context_held __attribute__((tls_model("initial-exec")));
 
 /*
  * Mute the calling thread, until context_unmute() with what this returned.
+ * block, size_bytes: as in struct context_held.
  * Context: hot path.
  */
-static inline __attribute__((always_inline)) struct context *context_mute(void)
+static inline __attribute__((always_inline)) struct context *context_mute_for(uintptr_t block,
+                                                                              size_t size_bytes)
 {
     struct context *context = context_own;
 
@@ -84,16 +93,39 @@ static inline __attribute__((always_inline)) struct context *context_mute(void)
     if (context != &context_muted) {
         context_held.context = context;
         context_held.frame = (uintptr_t)__builtin_frame_address(0);
+        context_held.block = block;
+        context_held.size_bytes = size_bytes;
         atomic_signal_fence(memory_order_seq_cst);
         context_own = &context_muted;
     }
     return context;
 }
 
+/* The same for a hook that makes no wrapper's call. Context: hot path. */
+static inline __attribute__((always_inline)) struct context *context_mute(void)
+{
+    return context_mute_for(0, CONTEXT_NO_SIZE);
+}
+
 /* Context: hot path. */
 static inline void context_unmute(struct context *context)
 {
-    context_own = context;
+    /* Not what it was: an event in between may have given the thread a context of its own. */
+    context_own = likely(context != &context_muted) ? context_held.context : context;
+}
+
+/*
+ * Whether the calling thread is inside an entry of an allocator now.
+ * frame: as for context_enter().
+ * Context: hot path.
+ */
+bool context_is_muted(uintptr_t frame);
+
+/* The same, where the entry is a wrapper of Python's allocators. Context: hot path. */
+static inline bool context_is_for_block(uintptr_t frame)
+{
+    return context_is_muted(frame) &&
+           (context_held.block != 0 || context_held.size_bytes != CONTEXT_NO_SIZE);
 }
 
 /*

@@ -11,6 +11,7 @@
 
 #include "base/arch.h"
 #include "base/syscalls.h"
+#include "python/allocators.h"
 #include "python/walk.h"
 #include "record/context.h"
 #include "record/names.h"
@@ -168,10 +169,17 @@ bool process_claim(void)
 
 void process_find_python(void)
 {
-    if ((process.header->options & POOL_OPTION_PYTHON) == 0)
+    uint64_t options = process.header->options;
+
+    if ((options & (POOL_OPTION_PYTHON | POOL_OPTION_PYTHON_ALLOCATORS)) == 0)
         return;
     python_find_runtime();
     if (!python_is_ready)
+        return;
+    /* Without a GIL its objects lie in an allocator of its own, of which only maps would be seen. */
+    if ((options & POOL_OPTION_PYTHON_ALLOCATORS) != 0 || python_is_free_threaded())
+        python_trace_allocators();
+    if ((options & POOL_OPTION_PYTHON) == 0)
         return;
     process.wanted_mode |= PROCESS_WALKS_PYTHON;
     if (!process_is_silent())

@@ -89,6 +89,48 @@ static bool has_stack(void)
     return (process.mode & PROCESS_WALKS_PYTHON) != 0;
 }
 
+/*
+ * What the interpreter's debug hooks add to a block of the raw domain, which an object's block can be
+ * (Objects/obmalloc.c: PYMEM_DEBUG_EXTRA_BYTES, with its serial number).
+ */
+enum {
+    PYTHON_DEBUG_BYTES = 4 * sizeof(void *),
+    PYTHON_DEBUG_AHEAD_BYTES = 2 * sizeof(void *),
+};
+
+/*
+ * Whether an event is about the block that the wrapper was called for which this thread is inside of. It
+ * may be larger by what hooks add, or by 1: the interpreter asks malloc for 1 byte instead of none. There
+ * are no others of nearly the same size, or as near: lists of arenas are larger than what is cut from
+ * arenas.
+ */
+static bool is_at_hand(const struct event *event)
+{
+    switch ((enum slot_op)(event->w0 >> SLOT_OP_SHIFT & SLOT_OP_MASK)) {
+    case OP_ALLOC:
+    case OP_FAIL:
+        return (event->w1 & BLOCK_BYTES_MASK) - context_held.size_bytes <= PYTHON_DEBUG_BYTES;
+    case OP_FREE:
+    case OP_UNDO:
+        return event->address != 0 &&
+               context_held.block - event->address <= PYTHON_DEBUG_AHEAD_BYTES;
+    default:
+        return false;
+    }
+}
+
+/*
+ * Who is to be told to have asked. What one of Python's allocators does for the block that it is asked
+ * for is not an event: it is as if malloc itself had asked. All else that it does is: arenas, lists of
+ * them, what tracemalloc forgets about a block that is released.
+ */
+static const void *asker_of(const struct event *event)
+{
+    if (context_own == &context_muted && is_at_hand(event))
+        return (const void *)process.provider_start;
+    return event->caller;
+}
+
 /* Begin a segment for a map's event: a range has more pages than one tag. */
 static bool begin_for_range(struct context *context, struct event *event)
 {
@@ -121,7 +163,7 @@ static bool record_allocation(struct event *event, size_t size_bytes, bool is_ra
     enum outcome outcome = BEGIN_AGAIN;
 
     while (outcome == BEGIN_AGAIN) {
-        struct context *context = context_enter(event->frame, event->caller);
+        struct context *context = context_enter(event->frame, asker_of(event));
 
         if (context == NULL)
             return false;
@@ -141,7 +183,7 @@ static void record_plain(struct event *event, bool is_range)
     enum outcome outcome = BEGIN_AGAIN;
 
     while (outcome == BEGIN_AGAIN) {
-        struct context *context = context_enter(event->frame, event->caller);
+        struct context *context = context_enter(event->frame, asker_of(event));
 
         if (context == NULL)
             return;
@@ -272,7 +314,7 @@ uintptr_t track_allocated_picked(enum domain domain, uintptr_t address, size_t s
 {
     struct event event = block_event(domain, address, size_bytes, allocator,
                                      (uintptr_t)__builtin_frame_address(0), caller);
-    struct context *context = context_enter(event.frame, caller);
+    struct context *context = context_enter(event.frame, asker_of(&event));
 
     if (context == NULL) {
         /* Nobody records now: what comes next is passed over again. */

@@ -8,6 +8,7 @@
 #include "base/syscalls.h"
 #include "hook/filter.h"
 #include "hook/loader.h"
+#include "hook/pymem.h"
 #include "hook/real.h"
 #include "record/life.h"
 #include "record/process.h"
@@ -78,6 +79,7 @@ __attribute__((constructor)) static void start(int argument_count, char **argume
     if (!loader_finds_our_malloc())
         process.flags |= PROCESS_HAS_OTHER_MALLOC;
     clock_use_kernel();
+    pymem_offer();
     if (!join(&locator))
         return;
     loader_strip_deepbind();
