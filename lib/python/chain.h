@@ -108,12 +108,15 @@ CHAIN_INLINE void chain_keep_beside(struct python_walk *walk, const struct frame
         walk->frames[i].beside = chain_beside(walk->frames[i].frame, layout);
 }
 
-/* Whether the chain is frames[from, depth), and nothing has changed in it. from: 0, or trusted. */
-CHAIN_INLINE bool chain_matches(const struct python_walk *walk, uint32_t from, uintptr_t top,
-                                const struct frame_layout *layout)
+/*
+ * Whether the chain from this frame on is frames[from, count), and nothing has changed in it.
+ * from: 0, or trusted.
+ */
+CHAIN_INLINE bool chain_matches(const struct python_walk *walk, uint32_t from, uint32_t count,
+                                uintptr_t top, const struct frame_layout *layout)
 {
     const struct python_walk_frame *last = walk->frames + from;
-    const struct python_walk_frame *entry = walk->frames + walk->depth;
+    const struct python_walk_frame *entry = walk->frames + count;
     uintptr_t frame = top, predicted;
     chain_place differences = {0, 0};
 
@@ -151,7 +154,7 @@ CHAIN_INLINE bool chain_is_same_deep(const struct python_walk *walk, uintptr_t s
     innermost = &walk->frames[walk->depth - 1];
     if (top != innermost->frame || chain_differs(top, innermost, layout))
         return false;
-    return chain_matches(walk, trusted, top, layout);
+    return chain_matches(walk, trusted, walk->depth, top, layout);
 }
 
 /*
@@ -163,8 +166,27 @@ CHAIN_INLINE bool chain_is_same(const struct python_walk *walk, uintptr_t state,
                                 const struct frame_layout *layout)
 {
     if (__builtin_expect(walk->short_generation == code_names_generation(), 1))
-        return chain_matches(walk, 0, top, layout);
+        return chain_matches(walk, 0, walk->depth, top, layout);
     return chain_is_same_deep(walk, state, top, layout);
+}
+
+/*
+ * Returns true when the innermost frame of a short chain is at another place of its code than it was, and
+ * all else is as it was: the usual case of a line that allocates more than once.
+ */
+CHAIN_INLINE bool chain_has_moved(const struct python_walk *walk, uintptr_t top,
+                                  const struct frame_layout *layout)
+{
+    const struct python_walk_frame *innermost;
+
+    if (walk->short_generation != code_names_generation() || walk->depth == 0)
+        return false;
+    innermost = &walk->frames[walk->depth - 1];
+    if (top != innermost->frame || !chain_differs(top, innermost, layout) ||
+        load_word(top, layout->code) != innermost->code || innermost->code_id == CODE_ID_NONE ||
+        innermost->code_id == CHAIN_BOUNDARY)
+        return false;
+    return chain_matches(walk, 0, walk->depth - 1, chain_previous(top, layout), layout);
 }
 
 /* A walk has ended: what chain_is_same() asks first. */

@@ -23,8 +23,7 @@ enum {
     FRAME_BYTES = sizeof(struct python_walk_frame) + sizeof(uint64_t),
 };
 
-typedef bool walk_function(struct python_walk *walk, uintptr_t state,
-                           const struct python_announcer *announcer,
+typedef bool walk_function(struct python_walk *walk, const struct python_announcer *announcer,
                            struct python_delta *ret_delta);
 
 bool python_is_ready;
@@ -130,7 +129,7 @@ CHAIN_INLINE bool update_changed(struct python_walk *walk, uintptr_t state, uint
     uint32_t cached = walk->depth;
     struct chain_match match = chain_meet(walk, state, top, check_names ? 0 : cached, layout);
     uint32_t depth = match.kept + match.above;
-    uint32_t changed, shown;
+    uint32_t changed, shown, pop, push;
 
     walk->short_generation = GENERATION_NONE; /* till it is done: it may be left */
     walk->generation = generation;
@@ -159,13 +158,29 @@ CHAIN_INLINE bool update_changed(struct python_walk *walk, uintptr_t state, uint
         shown = walk->frames[changed - 1].shown;
     else
         shown = walk->is_truncated ? 1 : 0;
-    ret_delta->pop = walk->shown_depth - shown;
-    ret_delta->push = chain_push(walk, changed, depth, shown, 0, &runtime, announcer, layout);
-    ret_delta->pushed = walk->pushed;
+    pop = walk->shown_depth - shown;
+    push = chain_push(walk, changed, depth, shown, 0, &runtime, announcer, layout);
+    *ret_delta = (struct python_delta){pop, push, walk->pushed};
     chain_set_watermark(walk, state, layout);
     chain_set_floor(walk, state, &runtime, layout);
     chain_set_short(walk);
-    return ret_delta->pop != 0 || ret_delta->push != 0;
+    /* Not of *ret_delta: both words would be read as one, which waits for the stores before it. */
+    return (pop | push) != 0;
+}
+
+/* The innermost frame has moved on, as chain_has_moved() says. */
+CHAIN_INLINE void update_moved(struct python_walk *walk, uintptr_t top,
+                               const struct python_announcer *announcer,
+                               struct python_delta *ret_delta, const struct frame_layout *layout)
+{
+    uint32_t depth = walk->depth, before = walk->shown_depth;
+    uint32_t shown = depth > 1 ? walk->frames[depth - 2].shown : 0, push;
+    struct python_walk_frame *innermost = &walk->frames[depth - 1];
+
+    innermost->instruction = chain_instruction(top, layout);
+    innermost->beside = chain_beside(top, layout);
+    push = chain_push(walk, depth - 1, depth, shown, 0, &runtime, announcer, layout);
+    *ret_delta = (struct python_delta){before - shown, push, walk->pushed};
 }
 
 CHAIN_INLINE bool update(struct python_walk *walk, uintptr_t state,
@@ -174,6 +189,11 @@ CHAIN_INLINE bool update(struct python_walk *walk, uintptr_t state,
 {
     uintptr_t top = state != 0 ? chain_top(state, layout) : 0;
 
+    /* In this order: who comes here has mostly seen that it is not the same. */
+    if (chain_has_moved(walk, top, layout)) {
+        update_moved(walk, top, announcer, ret_delta, layout);
+        return true;
+    }
     if (chain_is_same(walk, state, top, layout))
         return false;
     return update_changed(walk, state, top, announcer, ret_delta, layout);
@@ -198,6 +218,24 @@ CHAIN_INLINE uintptr_t state_at_hand(const struct python_walk *walk, bool is_att
     return load_word(state, state_thread) == walk->thread ? state : 0;
 }
 
+/* The thread state, when it is not at hand. */
+static __attribute__((noinline)) uintptr_t find_thread_state(void)
+{
+    uintptr_t state = runtime_thread_state(&runtime);
+
+    /* The interpreter begins, or has ended: that is when it fills its tables anew. */
+    if (state == 0)
+        python_keep_allocators();
+    return state;
+}
+
+CHAIN_INLINE uintptr_t thread_state(const struct python_walk *walk, bool is_attached)
+{
+    uintptr_t state = state_at_hand(walk, is_attached);
+
+    return state != 0 ? state : find_thread_state();
+}
+
 CHAIN_INLINE const struct python_walk *if_same(const struct python_walk *walk, bool is_attached,
                                                const struct frame_layout *layout)
 {
@@ -213,27 +251,28 @@ static const struct python_walk *same_any(const struct python_walk *walk)
     return if_same(walk, runtime.layout.minor >= ATTACHED_MINOR_FIRST, &runtime.layout.frame);
 }
 
-static bool walk_any(struct python_walk *walk, uintptr_t state,
-                     const struct python_announcer *announcer, struct python_delta *ret_delta)
+static bool walk_any(struct python_walk *walk, const struct python_announcer *announcer,
+                     struct python_delta *ret_delta)
 {
-    return update(walk, state, announcer, ret_delta, &runtime.layout.frame);
+    return update(walk, thread_state(walk, runtime.layout.minor >= ATTACHED_MINOR_FIRST), announcer,
+                  ret_delta, &runtime.layout.frame);
 }
 
 /* Walkers made for one family. */
-#define WALKER(family_, suffix_)                                                   \
-    static const struct python_walk *same##suffix_(const struct python_walk *walk) \
-    {                                                                              \
-        const struct frame_layout layout = frame_layout_of(family_);               \
-                                                                                   \
-        return if_same(walk, (family_) >= FRAMES_3_12, &layout);                   \
-    }                                                                              \
-    static bool walk##suffix_(struct python_walk *walk, uintptr_t state,           \
-                              const struct python_announcer *announcer,            \
-                              struct python_delta *ret_delta)                      \
-    {                                                                              \
-        const struct frame_layout layout = frame_layout_of(family_);               \
-                                                                                   \
-        return update(walk, state, announcer, ret_delta, &layout);                 \
+#define WALKER(family_, suffix_)                                                                  \
+    static const struct python_walk *same##suffix_(const struct python_walk *walk)                \
+    {                                                                                             \
+        const struct frame_layout layout = frame_layout_of(family_);                              \
+                                                                                                  \
+        return if_same(walk, (family_) >= FRAMES_3_12, &layout);                                  \
+    }                                                                                             \
+    static bool walk##suffix_(struct python_walk *walk, const struct python_announcer *announcer, \
+                              struct python_delta *ret_delta)                                     \
+    {                                                                                             \
+        const struct frame_layout layout = frame_layout_of(family_);                              \
+                                                                                                  \
+        return update(walk, thread_state(walk, (family_) >= FRAMES_3_12), announcer, ret_delta,   \
+                      &layout);                                                                   \
     }
 
 WALKER(FRAMES_3_8, _3_8)
@@ -266,15 +305,10 @@ bool python_walk_update(struct python_walk *walk, const struct python_announcer 
                         struct python_delta *ret_delta)
 {
     walk_function *walker = atomic_load_explicit(&current_walker, memory_order_acquire);
-    uintptr_t state;
 
     if (walker == NULL)
         return false;
-    state = runtime_thread_state(&runtime);
-    /* The interpreter begins, or has ended: that is when it fills its tables anew. */
-    if (state == 0)
-        python_keep_allocators();
-    return walker(walk, state, announcer, ret_delta);
+    return walker(walk, announcer, ret_delta);
 }
 
 void python_walk_forget(struct python_walk *walk)
