@@ -41,13 +41,19 @@ class Setting:
     share: float       # of the full sizes
 
 
-def _commands(setting, candidates, argv, env=None):
-    """Return {tool name: function that runs argv under it}, with `plain` first."""
+def _commands(setting, candidates, argv, env=None, options=()):
+    """Return {tool name: function that runs argv under it}, with `plain` first.
+
+    options: of the tools that know them, memtrack and memray.
+    """
     def run(tool):
         tool.clean()
         return measure.run_once(tool.wrap(argv), env)
 
     chosen = [tools.Tool("plain"), setting.memtrack, *filter(None, candidates)]
+    if options:
+        chosen = [dataclasses.replace(tool, options=(*tool.options, *options))
+                  if hasattr(tool, "options") else tool for tool in chosen]
     return {tool.name: functools.partial(run, tool) for tool in chosen}
 
 
@@ -69,7 +75,7 @@ def python_programs(setting):
             script = setting.folder / "workload.py"
             script.write_text(workload.text(setting.share), encoding="utf-8")
             commands = _commands(setting, [setting.memray_of(python), setting.heaptrack],
-                                 [python, str(script)], dict(workload.env))
+                                 [python, str(script)], dict(workload.env), workload.options)
             samples = measure.in_turns(commands, setting.rounds)
             ratio, most = _ratio(samples, "memtrack"), workloads.most_for(workload, version)
             yield Row(f"{workload.name}, Python {'.'.join(map(str, version))}",

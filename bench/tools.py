@@ -37,10 +37,11 @@ class Memtrack(Tool):
 class Memray(Tool):
     """Only for Python programs: argv is [interpreter, script]; its environment has memray."""
     python: str = ""
+    options: tuple = ()
 
     def wrap(self, argv):
         return [self.python, "-m", "memray", "run", "-q", "-f", "-o", str(self.capture),
-                *argv[1:]]
+                *self.options, *argv[1:]]
 
 
 @dataclasses.dataclass

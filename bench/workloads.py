@@ -23,6 +23,7 @@ class Workload:
     count: int
     most: float
     env: tuple = ()
+    options: tuple = ()  # of memtrack run and memray run, which call it the same
 
     def text(self, share=1.0):
         return FRAME.format(body=self.body, count=max(1, int(self.count * share)))
@@ -86,6 +87,20 @@ def main(count):
     for _ in range(count):
         json.loads(json.dumps(data))
 """, 50, 1.35, (("PYTHONMALLOC", "malloc"),)),
+    Workload("small objects, Python allocators", """
+class Point:
+    __slots__ = ("x", "y")
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+def main(count):
+    kept = []
+    for i in range(count):
+        point = Point(i * 1000, str(i))
+        row = point, i, [point.x, point.y]
+        kept.append({"row": row, "number": i})
+        if len(kept) > 100:
+            kept.clear()
+""", 1_500_000, 1.7, options=("--trace-python-allocators",)),
     Workload("bytearray at depth 500", """
 def down(n, count):
     if n:
