@@ -63,22 +63,22 @@ static __attribute__((noinline)) void *malloc_sampled(size_t size_bytes, const v
     return likely(block != NULL) ? block : malloc_failed(size_bytes, __builtin_return_address(0));
 }
 
-static void *(*malloc_of_mode)(size_t size_bytes, const void *caller) = malloc_with_mode;
-
-void hook_choose_malloc(void)
+void hook_follow_mode(void)
 {
-    if ((process.wanted_mode & PROCESS_SAMPLES) == 0)
-        return;
-    malloc_of_mode = malloc_sampled;
-    process.apart_bytes = SIZE_MAX;
+    if ((process.wanted_mode & PROCESS_SAMPLES) != 0)
+        process.apart_bytes = SIZE_MAX;
 }
 
 HOOK void *malloc(size_t size_bytes)
 {
+    unsigned mode = track_mode();
     void *block;
 
-    if (unlikely(track_mode() != 0))
-        return malloc_of_mode(size_bytes, __builtin_return_address(0));
+    if (unlikely(mode != 0)) {
+        if (unlikely((mode & PROCESS_SAMPLES) != 0))
+            return malloc_sampled(size_bytes, __builtin_return_address(0));
+        return malloc_with_mode(size_bytes, __builtin_return_address(0));
+    }
     block = real.malloc(size_bytes);
     if (unlikely(block == NULL))
         return malloc_failed(size_bytes, __builtin_return_address(0));

@@ -68,8 +68,8 @@ extern struct real_functions real __attribute__((visibility("hidden")));
 /* Our malloc, whatever the name resolves to. Context: hot path. */
 void *hook_malloc(size_t size_bytes) __attribute__((visibility("hidden")));
 
-/* Choose the half of malloc for processes with a mode, by what the mode is. Context: start-up. */
-void hook_choose_malloc(void);
+/* Send all releases apart where the process is sampled. Context: start-up. */
+void hook_follow_mode(void);
 
 /* For a name that libc lacks: set errno to ENOSYS and return -1. Context: any thread. */
 int real_is_missing(void);

@@ -23,7 +23,7 @@ struct context;
 enum process_mode {
     PROCESS_WALKS_PYTHON = 1u << 0,
     PROCESS_SKIPS_SMALL = 1u << 1, /* min_size */
-    PROCESS_SAMPLES = 1u << 2,     /* sample_bytes */
+    PROCESS_SAMPLES = 1u << 31,    /* sample_bytes; the sign, which malloc() has at hand */
 };
 
 /* Not all blocks are recorded: releases too have to be looked at. */

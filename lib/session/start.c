@@ -37,7 +37,7 @@ static bool join(const struct locator *locator)
         pool_map_close(&map);
         return false;
     }
-    hook_choose_malloc();
+    hook_follow_mode();
     process_begin_alone();
     process_find_python();
     return true;

@@ -131,7 +131,7 @@ def test_thread_variables_are_few_and_there_before_the_thread(library, dynamic):
 
 
 # Where the usual event ends: in the slow halves, or in the other half of malloc.
-ENDS = {"malloc_failed", "malloc_with_mode", "free_slow", "free_apart"}
+ENDS = {"malloc_failed", "malloc_with_mode", "malloc_sampled", "free_slow", "free_apart"}
 
 
 @pytest.mark.parametrize("name", ["malloc", "malloc_with_mode", "free"])
