@@ -98,6 +98,7 @@ static bool parse_options(const struct option_values *values, struct collect_opt
         !options_time(values, OPTION_DURATION, &options->duration_ns, err))
         return false;
     options->output = values->values[OPTION_CAPTURE];
+    options->is_dormant = values->is_set[OPTION_DORMANT];
     options->may_overwrite = values->is_set[OPTION_FORCE];
     options->directory = values->values[OPTION_DIRECTORY];
     options->starter_fd = (int)starter;

@@ -9,6 +9,9 @@
 /* Start a program tracked and end as it ends. Context: tool. */
 command_function command_run;
 
+/* Steer a recording that goes on. Context: tool. */
+command_function command_ctl;
+
 /* Make any of the reports of a capture. Context: tool. */
 command_function command_report;
 

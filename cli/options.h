@@ -14,6 +14,7 @@
 enum command_id {
     COMMAND_NONE = 0, /* memtrack itself */
     COMMAND_RUN,
+    COMMAND_CTL,
     COMMAND_SUMMARY,
     COMMAND_TABLE,
     COMMAND_TREE,
@@ -40,6 +41,7 @@ enum option_id {
     OPTION_CODE,
     OPTION_SAMPLE_BYTES,
     OPTION_MIN_SIZE,
+    OPTION_DORMANT,
     OPTION_DELAY,
     OPTION_DURATION,
     OPTION_NO_FOLLOW,

@@ -113,6 +113,7 @@ static bool start_collector(struct run *run, struct error *err)
         .may_overwrite = run->values->is_set[OPTION_FORCE],
         .pool_options = POOL_OPTION_PYTHON,
         .min_size = run->min_size,
+        .is_dormant = run->values->is_set[OPTION_DORMANT],
         .delay_ns = run->delay_ns,
         .duration_ns = run->duration_ns,
         .sample_bytes = run->sample_bytes,
@@ -266,6 +267,15 @@ static void say_what_runs(const struct run *run)
         message_print("  argument %s", *argument);
 }
 
+/* Only one thing can say when it begins. */
+static bool check_beginning(const struct option_values *values, struct error *err)
+{
+    if (!values->is_set[OPTION_DORMANT] || !values->is_set[OPTION_DELAY])
+        return true;
+    error_set(err, "--dormant and --delay: use one of them");
+    return false;
+}
+
 int command_run(enum command_id id, const struct option_values *values)
 {
     struct run run = {.values = values, .session = {.fd = -1}};
@@ -276,7 +286,8 @@ int command_run(enum command_id id, const struct option_values *values)
     if (!options_size(values, OPTION_MIN_SIZE, 1, BLOCK_MOST_BYTES, &run.min_size, &err) ||
         !options_size(values, OPTION_SAMPLE_BYTES, 1, SAMPLE_MOST_BYTES, &run.sample_bytes, &err) ||
         !options_time(values, OPTION_DELAY, &run.delay_ns, &err) ||
-        !options_time(values, OPTION_DURATION, &run.duration_ns, &err)) {
+        !options_time(values, OPTION_DURATION, &run.duration_ns, &err) ||
+        !check_beginning(values, &err)) {
         message_print("%s", err.text);
         return EXIT_USAGE;
     }

@@ -62,6 +62,8 @@ static char **collector_arguments(const struct session_request *request, int fd)
     arguments[count++] = words_format("--pool-options=%" PRIu64, request->pool_options);
     arguments[count++] = words_format("--min-size=%" PRIu64, request->min_size);
     arguments[count++] = words_format("--sample-bytes=%" PRIu64, request->sample_bytes);
+    if (request->is_dormant)
+        arguments[count++] = words_format("--dormant");
     if (request->delay_ns > 0)
         arguments[count++] = words_format("--delay=%" PRIu64 "ns", request->delay_ns);
     if (request->duration_ns > 0)

@@ -5,7 +5,7 @@ _memtrack()
     [[ $word == '=' ]] && word=
     [[ $before == '=' ]] && before=${COMP_WORDS[COMP_CWORD - 2]}
     if ((COMP_CWORD == 1)); then
-        COMPREPLY=($(compgen -W "--help --version run summary table tree stats flamegraph dump info recompress help" -- "$word"))
+        COMPREPLY=($(compgen -W "--help --version run ctl summary table tree stats flamegraph dump info recompress help" -- "$word"))
         return
     fi
     case $before in
@@ -24,7 +24,10 @@ _memtrack()
     esac
     case ${COMP_WORDS[1]} in
     run)
-        options="-h --help -o --output -f --force -q --quiet -v --verbose -m -c --sample-bytes --min-size --delay --duration --no-follow --follow-fork --trace-python-allocators --pymalloc"
+        options="-h --help -o --output -f --force -q --quiet -v --verbose -m -c --sample-bytes --min-size --dormant --delay --duration --no-follow --follow-fork --trace-python-allocators --pymalloc"
+        ;;
+    ctl)
+        options="-h --help"
         ;;
     summary)
         options="-h --help -o --output -f --force -q --quiet --leaks --allocated --temporary-allocations --pools --process --thread --sort -n --rows --show-runtime --json --width --color --ascii --no-pager"

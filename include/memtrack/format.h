@@ -60,6 +60,7 @@ enum record_kind {
     RECORD_SUMMARY = 10,
     RECORD_NAME = 11,
     RECORD_STATE = 12,
+    RECORD_MARK = 13,
 };
 
 enum session_field {

@@ -109,6 +109,13 @@ struct capture_state_change {
     uint8_t cause; /* enum state_cause */
 };
 
+/* An instant that was marked from outside. */
+struct capture_mark {
+    uint64_t time_ns;
+    const char *name;       /* the capture's */
+    uint32_t process_index; /* UINT32_MAX: not known */
+};
+
 enum {
     CAPTURE_POOLS = 256, /* as there are allocators */
 };
@@ -145,6 +152,8 @@ struct capture {
     uint32_t rss_count;
     struct capture_state_change *states; /* in time order; none: recorded from the start on */
     uint32_t state_count;
+    struct capture_mark *marks; /* in time order */
+    uint32_t mark_count;
     const char **mark_names; /* of marks and phases */
     uint32_t mark_name_count;
     const char *pool_names[CAPTURE_POOLS]; /* by allocator; NULL where it is none of a pool's */

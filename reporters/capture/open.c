@@ -371,6 +371,7 @@ void capture_close(struct capture *capture)
     free(capture->stacks);
     free(capture->mark_names);
     free(capture->states);
+    free(capture->marks);
     free(capture->ticks);
     free(capture->rss);
     free(capture->sections);

@@ -399,6 +399,8 @@ record_fault capture_load_record(struct capture *capture, uint64_t kind, struct 
         return capture_load_name(capture, body);
     case RECORD_STATE:
         return capture_load_state(capture, body);
+    case RECORD_MARK:
+        return capture_load_mark(capture, body);
     default:
         return NULL;
     }

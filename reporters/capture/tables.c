@@ -231,6 +231,30 @@ record_fault capture_load_state(struct capture *capture, struct cursor *body)
     return NULL;
 }
 
+record_fault capture_load_mark(struct capture *capture, struct cursor *body)
+{
+    struct capture_memory *memory = capture->memory;
+    struct capture_mark mark = {.process_index = UINT32_MAX};
+    uint64_t number;
+    struct cursor text;
+
+    if (!cursor_varint(body, &mark.time_ns) || !cursor_limited(body, UINT32_MAX, &number) ||
+        !cursor_part(body, &text))
+        return cut_off;
+    mark.name = capture_load_text(capture, &text);
+    if (mark.name == NULL)
+        return "name with a NUL in it";
+    if (capture->mark_count > 0 && mark.time_ns < capture->marks[capture->mark_count - 1].time_ns)
+        return "mark before the one before it";
+    if (number != 0)
+        mark.process_index = capture_process_index(capture, (uint32_t)number);
+    capture->marks = memory_grow(capture->marks, &memory->mark_capacity,
+                                 (size_t)capture->mark_count + 1, sizeof(*capture->marks));
+    capture->marks[capture->mark_count++] = mark;
+    capture_load_instant(capture, mark.time_ns);
+    return NULL;
+}
+
 bool capture_has_silence(const struct capture *capture, uint64_t from_ns, uint64_t to_ns)
 {
     for (uint32_t i = 0; i < capture->state_count; i++)

@@ -115,8 +115,9 @@ static bool open_capture(struct collect *collect, struct error *err)
     struct summary_clocks clocks = summary_read_clocks();
 
     collect->session.start_ns = clocks.monotonic_ns;
-    control_init(&collect->control, &collect->session, collect->options->delay_ns,
-                 collect->options->duration_ns);
+    control_init(&collect->control, &collect->session, collect->options->output,
+                 collect->options->delay_ns, collect->options->duration_ns);
+    collect->door.control = &collect->control;
     collect->writer = capture_writer_open(collect->options->output, collect->options->may_overwrite,
                                           collect->options->uuid, clocks.realtime_ns, err);
     return collect->writer != NULL && write_session(collect, &clocks, err);

@@ -3,14 +3,19 @@
  */
 #include "collect/control.h"
 
+#include "collect/processes.h"
 #include "collect/records.h"
+
+#include <string.h>
+#include <unistd.h>
 
 #define MS_NS UINT64_C(1000000)
 
-void control_init(struct control *control, struct session *session, uint64_t delay_ns,
-                  uint64_t duration_ns)
+void control_init(struct control *control, struct session *session, const char *capture_path,
+                  uint64_t delay_ns, uint64_t duration_ns)
 {
-    *control = (struct control){.session = session, .duration_ns = duration_ns};
+    *control = (struct control){
+        .session = session, .capture_path = capture_path, .duration_ns = duration_ns};
     if (delay_ns > 0)
         control->begin_ns = session->start_ns + delay_ns;
 }
@@ -86,4 +91,79 @@ int control_wait_ms(const struct control *control, int most_ms)
         return 0;
     left_ms = (due_ns - now_ns + MS_NS - 1) / MS_NS;
     return left_ms < (uint64_t)most_ms ? (int)left_ms : most_ms;
+}
+
+static void write_mark(const struct control *control, uint32_t process_number, const char *name,
+                       size_t length_bytes)
+{
+    struct records records = {0};
+
+    records_begin(&records, RECORD_MARK);
+    records_number(&records, session_now_ns() - control->session->start_ns);
+    records_number(&records, process_number);
+    records_text(&records, name, length_bytes);
+    records_end(&records);
+    pack_put_records(control->session->pack, records.bytes, records.size_bytes, records.count);
+    records_finish(&records);
+}
+
+/* Returns false when the command is not known. */
+static bool carry_out(struct control *control, const struct control_request *request)
+{
+    size_t length_bytes = request->name_bytes;
+
+    switch (request->command) {
+    case CONTROL_STATUS:
+        return true;
+    case CONTROL_START:
+        control_set(control, POOL_RECORDING, CAUSE_CONTROL);
+        return true;
+    case CONTROL_STOP:
+        /* Of a recording that is to begin later too. */
+        control->begin_ns = 0;
+        control_set(control, POOL_PAUSED, CAUSE_CONTROL);
+        return true;
+    case CONTROL_MARK:
+        if (length_bytes > sizeof(request->name))
+            length_bytes = sizeof(request->name);
+        write_mark(control, processes_number(control->session, request->pid), request->name,
+                   length_bytes);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static enum control_status judge(struct control *control, const struct control_request *request,
+                                 size_t request_bytes, const struct ucred *peer)
+{
+    if (peer->uid != geteuid() && peer->uid != 0)
+        return CONTROL_REFUSED;
+    if (request_bytes < sizeof(*request) || request->major != PROTOCOL_MAJOR)
+        return CONTROL_INCOMPATIBLE;
+    if (!processes_is_tracked(control->session, request->pid))
+        return CONTROL_NOT_TRACKED;
+    return carry_out(control, request) ? CONTROL_DONE : CONTROL_INCOMPATIBLE;
+}
+
+void control_serve(struct control *control, const struct control_request *request,
+                   size_t request_bytes, const struct ucred *peer,
+                   struct control_answer *ret_answer)
+{
+    const struct session *session = control->session;
+
+    *ret_answer = (struct control_answer){
+        .magic = CONTROL_MAGIC,
+        .major = PROTOCOL_MAJOR,
+        .minor = PROTOCOL_MINOR,
+        .status = judge(control, request, request_bytes, peer),
+    };
+    if (ret_answer->status != CONTROL_DONE)
+        return;
+    ret_answer->state = control->state;
+    ret_answer->since_ns = session_now_ns() - session->start_ns;
+    ret_answer->processes = processes_alive(control->session);
+    ret_answer->collector_pid = (uint32_t)getpid();
+    memcpy(ret_answer->capture_path, control->capture_path,
+           strnlen(control->capture_path, POOL_PATH_BYTES - 1));
 }

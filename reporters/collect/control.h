@@ -1,5 +1,5 @@
 /*
- * Whether events are recorded: begun late, ended early, as the options and the user say.
+ * Whether events are recorded: begun late, paused, ended early, as the options and the user say.
  *
  * Main thread. What holds: every change of the state is in the capture, with its time and its cause.
  */
@@ -8,12 +8,16 @@
 
 #include "collect/session.h"
 #include "memtrack/format.h"
+#include "memtrack/protocol.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 struct control {
     struct session *session;
+    const char *capture_path; /* the owner's */
     enum pool_state state;
     uint64_t begin_ns;    /* when recording is to begin; 0: it has, or waits for the user */
     uint64_t duration_ns; /* of the recording; 0: as long as there are programs */
@@ -21,11 +25,11 @@ struct control {
 };
 
 /*
- * Begin before the pool exists; session->start_ns is known. session: stays the caller's.
+ * Begin before the pool exists; session->start_ns is known. session, capture_path: stay the caller's.
  * delay_ns, duration_ns: 0 where there is none. Context: main thread.
  */
-void control_init(struct control *control, struct session *session, uint64_t delay_ns,
-                  uint64_t duration_ns);
+void control_init(struct control *control, struct session *session, const char *capture_path,
+                  uint64_t delay_ns, uint64_t duration_ns);
 
 /* The pool and the pack thread are there: note the state that it has. Context: main thread. */
 void control_begin(struct control *control);
@@ -35,6 +39,14 @@ void control_begin(struct control *control);
  * Context: main thread.
  */
 void control_set(struct control *control, enum pool_state state, enum state_cause cause);
+
+/*
+ * Do what a request asks for.
+ * request: as it came, request_bytes of it. peer: who asks. Context: main thread.
+ */
+void control_serve(struct control *control, const struct control_request *request,
+                   size_t request_bytes, const struct ucred *peer,
+                   struct control_answer *ret_answer);
 
 /* Do what is due. Returns true when recording has ended for good. Context: main thread. */
 bool control_is_over(struct control *control);

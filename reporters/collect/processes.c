@@ -524,3 +524,16 @@ uint32_t processes_find_silent(struct session *session)
 {
     return proc_find(pool_inode(session), 0, is_not_in_table, session);
 }
+
+bool processes_is_tracked(struct session *session, uint32_t pid)
+{
+    return pid != 0 && (find_process(session, pid) != NULL ||
+                        proc_maps_inode(pid, pool_inode(session)) == PROC_YES);
+}
+
+uint32_t processes_number(struct session *session, uint32_t pid)
+{
+    const struct process *process = find_process(session, pid);
+
+    return process != NULL ? number_of(session, process) : 0;
+}

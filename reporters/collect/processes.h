@@ -45,4 +45,13 @@ uint32_t processes_left(struct session *session);
  */
 uint32_t processes_find_silent(struct session *session);
 
+/*
+ * Whether a process is of the session: by its slot, or, when it has recorded nothing yet, by its memory.
+ * pid: as we see it. Context: main thread.
+ */
+bool processes_is_tracked(struct session *session, uint32_t pid);
+
+/* Return the number of a process by its pid, 0 when it has none yet. Context: main thread. */
+uint32_t processes_number(struct session *session, uint32_t pid);
+
 #endif

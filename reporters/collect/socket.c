@@ -1,5 +1,5 @@
 /*
- * The handshake: hello in, pool out. Main thread.
+ * The handshake: hello in, pool out; control: request in, answer out. Main thread.
  *
  * Nobody can hold us up: nothing here waits, a guest that says nothing is sent away after a while,
  * and when too many stand there the one that has waited longest goes.
@@ -78,15 +78,15 @@ size_t socket_polls(const struct socket_door *door, struct pollfd *ret_polls)
     return count;
 }
 
-/* The kernel's word for who it is; 0 in a namespace that we do not see. */
-static uint32_t pid_of_peer(int fd)
+/* The kernel's word for who it is; pid 0 in a namespace that we do not see. */
+static struct ucred peer_of(int fd)
 {
-    struct ucred peer = {0};
+    struct ucred peer = {.uid = (uid_t)-1};
     socklen_t length = sizeof(peer);
 
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 || peer.pid < 0)
-        return 0;
-    return (uint32_t)peer.pid;
+        return (struct ucred){.uid = (uid_t)-1};
+    return peer;
 }
 
 static enum handshake_status judge(const struct socket_door *door,
@@ -135,7 +135,7 @@ static void welcome(struct socket_door *door, struct session *session, int guest
     int slot = PROCESSES_NO_SLOT;
 
     if (given.status == HANDSHAKE_WELCOME) {
-        slot = processes_welcome(session, pid_of_peer(guest_fd), hello->how);
+        slot = processes_welcome(session, (uint32_t)peer_of(guest_fd).pid, hello->how);
         if (slot == PROCESSES_NO_SLOT)
             given.status = HANDSHAKE_FULL;
         else
@@ -144,10 +144,27 @@ static void welcome(struct socket_door *door, struct session *session, int guest
     answer(guest_fd, &given, slot == PROCESSES_NO_SLOT ? -1 : session->pool.fd);
 }
 
+/* One request is served before the next is looked at, so two users do not meet. */
+static void obey(struct socket_door *door, int guest_fd, const struct control_request *request,
+                 size_t request_bytes)
+{
+    struct ucred peer = peer_of(guest_fd);
+    struct control_answer given;
+
+    if (door->control == NULL || door->is_over)
+        return;
+    control_serve(door->control, request, request_bytes, &peer, &given);
+    (void)send(guest_fd, &given, sizeof(given), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 static void listen_to(struct socket_door *door, struct session *session, struct socket_guest *guest)
 {
-    struct handshake_hello hello;
-    ssize_t received = recv(guest->fd, &hello, sizeof(hello), MSG_DONTWAIT | MSG_TRUNC);
+    union {
+        uint32_t magic;
+        struct handshake_hello hello;
+        struct control_request request;
+    } said;
+    ssize_t received = recv(guest->fd, &said, sizeof(said), MSG_DONTWAIT | MSG_TRUNC);
 
     if (received < 0 && (errno == EAGAIN || errno == EINTR)) {
         if (session_now_ns() - guest->since_ns > GUEST_NS)
@@ -155,8 +172,10 @@ static void listen_to(struct socket_door *door, struct session *session, struct 
         return;
     }
     /* A later minor version may say more. */
-    if (received >= (ssize_t)sizeof(hello))
-        welcome(door, session, guest->fd, &hello);
+    if (received >= (ssize_t)sizeof(said.magic) && said.magic == CONTROL_MAGIC)
+        obey(door, guest->fd, &said.request, (size_t)received);
+    else if (received >= (ssize_t)sizeof(said.hello))
+        welcome(door, session, guest->fd, &said.hello);
     send_away(guest);
 }
 

@@ -1,10 +1,11 @@
 /*
- * The door: where programs ask for the pool (the handshake of memtrack/protocol.h).
+ * The door: where programs ask for the pool, and users for control (memtrack/protocol.h).
  */
 #ifndef COLLECT_SOCKET_H
 #define COLLECT_SOCKET_H
 
 #include "base/error.h"
+#include "collect/control.h"
 #include "collect/session.h"
 
 #include <poll.h>
@@ -24,7 +25,8 @@ struct socket_guest {
 struct socket_door {
     int fd; /* -1: closed */
     uint8_t token[TOKEN_BYTES];
-    bool is_over; /* the session has ended: say so */
+    bool is_over;            /* the session has ended: say so */
+    struct control *control; /* the collector's; NULL: nobody is served */
     struct socket_guest guests[SOCKET_MAX_GUESTS];
 };
 

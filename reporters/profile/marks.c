@@ -142,8 +142,44 @@ void marks_end_process(struct marks *marks, struct ledger *ledger, uint32_t proc
     close_open(marks, ledger, process_index, ledger->now_ns);
 }
 
-void marks_end(struct marks *marks, struct ledger *ledger)
+/* Is a mark from outside for the process that is wanted? */
+static bool is_wanted(const struct capture *capture, const struct capture_mark *mark,
+                      uint32_t process_number)
 {
+    return process_number == 0 ||
+           (mark->process_index != UINT32_MAX &&
+            capture->processes[mark->process_index].number == process_number);
+}
+
+/* Merge the marks from outside, which are in time order as ours are. */
+static void add_outside(struct marks *marks, const struct capture *capture, uint32_t process_number)
+{
+    size_t count = marks->mark_count, at = 0, end = 0;
+    struct profile_mark *merged;
+
+    if (capture->mark_count == 0)
+        return;
+    merged = memory_allocate(count + capture->mark_count, sizeof(*merged));
+    for (uint32_t i = 0; i < capture->mark_count; i++) {
+        const struct capture_mark *mark = &capture->marks[i];
+
+        if (!is_wanted(capture, mark, process_number))
+            continue;
+        while (at < count && marks->marks[at].time_ns <= mark->time_ns)
+            merged[end++] = marks->marks[at++];
+        merged[end++] =
+            (struct profile_mark){mark->name, mark->time_ns, mark->process_index, UINT32_MAX};
+    }
+    while (at < count)
+        merged[end++] = marks->marks[at++];
+    free(marks->marks);
+    marks->marks = merged;
+    marks->mark_count = marks->mark_capacity = end;
+}
+
+void marks_end(struct marks *marks, struct ledger *ledger, uint32_t process_number)
+{
+    add_outside(marks, ledger->capture, process_number);
     close_open(marks, ledger, UINT32_MAX, ledger->timeline.end_ns);
 }
 

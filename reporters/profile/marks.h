@@ -40,8 +40,11 @@ void marks_take(struct marks *marks, struct ledger *ledger, const struct event *
 /* A process has ended, and its phases with it. Context: tool. */
 void marks_end_process(struct marks *marks, struct ledger *ledger, uint32_t process_index);
 
-/* There are no more events. Context: tool. */
-void marks_end(struct marks *marks, struct ledger *ledger);
+/*
+ * There are no more events: what was marked from outside is put between.
+ * process_number: only of this one; 0: of all. Context: tool.
+ */
+void marks_end(struct marks *marks, struct ledger *ledger, uint32_t process_number);
 
 /* Give it back, but for what its owner has taken and set to NULL. Context: tool. */
 void marks_finish(struct marks *marks);

@@ -94,7 +94,7 @@ struct profile_owner {
 struct profile_mark {
     const char *name; /* the capture's */
     uint64_t time_ns;
-    uint32_t process_index, stream; /* as indexes in the capture */
+    uint32_t process_index, stream; /* as indexes in the capture; UINT32_MAX: from outside */
 };
 
 /* A phase of a program; by their beginning. */

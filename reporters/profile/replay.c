@@ -356,7 +356,7 @@ static void count_lost(struct replay *replay)
 void replay_end(struct replay *replay)
 {
     end_processes(replay, replay->ledger->timeline.end_ns);
-    marks_end(&replay->marks, replay->ledger);
+    marks_end(&replay->marks, replay->ledger, replay->options->process_number);
     for (uint32_t i = 0; i < replay->capture->process_count; i++)
         leak_all(replay, i, false);
     count_lost(replay);

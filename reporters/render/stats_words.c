@@ -136,9 +136,10 @@ void stats_write_marks(const struct render_input *input, FILE *out)
     table = table_create(columns, sizeof(columns) / sizeof(columns[0]), &style);
     for (size_t i = 0; i < limit; i++) {
         const struct profile_mark *mark = &profile->marks[i];
-        char pid[16];
+        char pid[16] = "";
 
-        snprintf(pid, sizeof(pid), "%u", input->capture->processes[mark->process_index].pid);
+        if (mark->process_index != UINT32_MAX)
+            snprintf(pid, sizeof(pid), "%u", input->capture->processes[mark->process_index].pid);
         table_add(table, units_format_time(mark->time_ns, 0).text);
         table_add(table, pid);
         table_add(table, mark->name);
@@ -152,8 +153,9 @@ void stats_write_marks(const struct render_input *input, FILE *out)
 static void write_speaker(struct json_writer *json, const struct capture *capture,
                           uint32_t process_index, uint32_t stream)
 {
-    json_write_number(json, "pid", capture->processes[process_index].pid);
-    json_write_number(json, "tid", capture->threads[stream].tid);
+    json_write_number_or_null(
+        json, "pid", process_index != UINT32_MAX ? capture->processes[process_index].pid : 0);
+    json_write_number_or_null(json, "tid", stream != UINT32_MAX ? capture->threads[stream].tid : 0);
 }
 
 static void write_marks_json(struct json_writer *json, const struct profile *profile)

@@ -4,6 +4,8 @@ import sys
 
 import pytest
 
+import interpreters
+
 
 @pytest.fixture
 def call(binary, tmp_path):
@@ -21,3 +23,9 @@ def call(binary, tmp_path):
 def python():
     """An interpreter by its path: what `python3` means differs between machines."""
     return sys.executable
+
+
+@pytest.fixture(params=interpreters.found(), ids=lambda python: python.name)
+def python_of_all(request):
+    """Each interpreter of the machine that the tracker knows."""
+    return request.param

@@ -26,7 +26,7 @@ MAX_RAW_BYTES = 1 << 24
 EVENTS, RECORDS, DIRECTORY = 1, 2, 3
 FLAG_LZ4 = 1
 
-SESSION, PROCESS, THREAD, CODE, NODES, STACKS, TICKS, RSS, BOUND, SUMMARY, NAME, STATE = range(1, 13)
+SESSION, PROCESS, THREAD, CODE, NODES, STACKS, TICKS, RSS, BOUND, SUMMARY, NAME, STATE, SAID = range(1, 14)
 
 MARK, PHASE, PHASE_END = 0, 3, 4
 NAME_MARK, NAME_POOL = 2, 3
@@ -254,6 +254,10 @@ class CaptureWriter:
     def state(self, time_ns, state, cause):
         self.record(STATE, varint(time_ns) + varint(state) + varint(cause))
 
+    def said(self, time_ns, process, text):
+        body = text_bytes(text)
+        self.record(SAID, varint(time_ns) + varint(process) + varint(len(body)) + body)
+
     def bound(self, process, segment):
         self.record(BOUND, varint(process) + varint(segment))
 
@@ -313,6 +317,7 @@ class Capture:
     ticks: dict = field(default_factory=dict)
     rss: list = field(default_factory=list)
     states: list = field(default_factory=list)  # (time, state, cause)
+    said: list = field(default_factory=list)  # (time, process, text)
     mark_names: dict = field(default_factory=dict)
     pool_names: dict = field(default_factory=dict)
     bounds: dict = field(default_factory=dict)
@@ -451,6 +456,8 @@ def read_record(capture, kind, body):
         capture.bounds[process] = cursor.varint()
     elif kind == STATE:
         capture.states.append(tuple(cursor.varint() for _ in range(3)))
+    elif kind == SAID:
+        capture.said.append((cursor.varint(), cursor.varint(), bytes_text(cursor.blob())))
     elif kind == NAME:
         read_name(capture, cursor)
 

@@ -57,6 +57,9 @@ class Words:
 
     def words(self):
         """As the programs say it."""
+        outside = [[at, text, number, 0] for at, number, text in self.capture.said
+                   if self.of_process in (0, number)]
+        self.marks = sorted(self.marks + outside, key=lambda mark: mark[0])
         counts = "allocations", "frees", "bytes", "peak", "leaked", "leaks"
         return {
             "marks": self.marks,

@@ -448,8 +448,12 @@ def silence():
         main.alloc(HEAP + 4096 * i, 1000 + i, stack("<module> main"))
     trace.wait(2)
     trace.writer.state(trace.now_ns(), 2, 4)
+    trace.writer.said(trace.now_ns(), 1, "paused")
+    trace.writer.said(trace.now_ns() + 5, 0, "of nobody")
     trace.wait(3)
     trace.writer.state(trace.now_ns(), 1, 4)
+    main.say(fmt.MARK, "again")
+    trace.writer.said(trace.now_ns(), 1, "and goes on")
     main.alloc(HEAP, 500, stack("<module> main load"))  # that was live is gone
     main.free(HEAP + 9 * 4096)
     main.alloc(HEAP, 501, stack("<module> main load"))  # but not so soon: a violation

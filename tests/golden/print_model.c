@@ -137,7 +137,9 @@ static void print_words(const struct profile *profile)
 
         printf("%s[%" PRIu64 ",", i > 0 ? "," : "", m->time_ns);
         print_text(m->name);
-        printf(",%u,%u]", capture->processes[m->process_index].number, m->stream + 1);
+        printf(",%u,%u]",
+               m->process_index != UINT32_MAX ? capture->processes[m->process_index].number : 0,
+               m->stream + 1);
     }
     printf("],\n\"phases\":[");
     for (uint32_t i = 0; i < profile->phase_count; i++) {
