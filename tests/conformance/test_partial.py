@@ -218,6 +218,24 @@ def test_python_is_sampled_with_its_stacks(memtrack, python, tmp_path):
                 3001, 20_000)
 
 
+def test_objects_of_python_are_sampled_where_they_are_recorded(memtrack, any_python, tmp_path):
+    script = tmp_path / "app.py"
+    script.write_text("kept = [(i, str(i)) for i in range(100_000)]\n"
+                      "for turn in range(20):\n    lost = [(i, str(i)) for i in range(10_000)]\n",
+                      encoding="utf-8")
+    found = []
+    for options in [], ["--sample-bytes", "16K"]:
+        capture = memtrack.run(any_python.path, script,
+                               options=["--trace-python-allocators", *options]).capture
+        assert capture.assert_sound()["unknown_frees"] == 0
+        found.append(capture.json("stats", "--allocated")["view"])
+    full, sampled = found
+    error = sampled["standard_error_bytes"]
+    assert 0 < error < full["bytes"] / 20
+    assert abs(sampled["bytes"] - full["bytes"]) < 5 * error
+    assert abs(sampled["allocations"] / full["allocations"] - 1) < 0.2
+
+
 @pytest.mark.parametrize("size, said", [
     ("0", "--sample-bytes=0: use a size such as 512K or 2 GiB, from 1 B to 1.00 GiB"),
     ("1T", "--sample-bytes=1T: use a size such as 512K or 2 GiB, from 1 B to 1.00 GiB"),
