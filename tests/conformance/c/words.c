@@ -13,8 +13,8 @@
 
 enum {
     ROUNDS = 300,
-    BEFORE_BYTES = 50000,
-    AFTER_BYTES = 60000,
+    BEFORE_BYTES = 2000, /* small: a larger block begins a segment by itself */
+    AFTER_BYTES = 3000,
     NAMES = 6000,
     POOLS = 200,
     TICKS = 200,
