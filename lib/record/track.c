@@ -280,8 +280,9 @@ uintptr_t track_allocated_stack(enum domain domain, uintptr_t address, size_t si
         return address;
     }
     is_updated = chain_update(context, &event.count_deltas);
-    if (likely(is_updated) && likely(event.count_deltas == 0) &&
-        likely(track_try(context, process.epoch, event.w0, event.w1, address, size_bytes, true)))
+    if (likely(is_updated) && likely(event.count_deltas <= 1) &&
+        likely(track_try_after(context, event.count_deltas != 0 ? context->scratch : NULL,
+                               process.epoch, event.w0, event.w1, address, size_bytes, true)))
         chain_release(context);
     else
         finish_with_stack(context, &event, size_bytes, is_updated);

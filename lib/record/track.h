@@ -99,7 +99,8 @@ static inline __attribute__((always_inline)) bool track_take_bytes(struct contex
 }
 
 /*
- * Record a lone event if nothing stands in the way; one attempt.
+ * Record an event if nothing stands in the way; one attempt.
+ * delta: the one slot that goes ahead of it, or NULL.
  * epoch: process.usual_epoch, or process.epoch where it is known that the event is to be recorded.
  * w1: as track_w1() makes it of an address that is a multiple of 8: any other goes the slow way.
  * size_bytes: of a block that is allocated. is_allocation: constant.
@@ -107,9 +108,10 @@ static inline __attribute__((always_inline)) bool track_take_bytes(struct contex
  * Context: hot path.
  */
 static inline __attribute__((always_inline)) bool
-track_try(struct context *context, const _Atomic uint32_t *epoch, uint64_t w0, uint64_t w1,
-          uintptr_t address, size_t size_bytes, bool is_allocation)
+track_try_after(struct context *context, const struct slot *delta, const _Atomic uint32_t *epoch,
+                uint64_t w0, uint64_t w1, uintptr_t address, size_t size_bytes, bool is_allocation)
 {
+    unsigned ahead = delta != NULL;
     struct ring_entry *ring;
     struct slot *slots;
     uint64_t cursor;
@@ -127,7 +129,7 @@ track_try(struct context *context, const _Atomic uint32_t *epoch, uint64_t w0, u
     /* Before all other checks: a handler that records makes the reservation fail. */
     cursor = atomic_load_explicit(&ring->cursor, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
-    if (unlikely(cursor >= context->end))
+    if (unlikely(cursor + ahead >= context->end))
         return false;
     /* Relaxed: order.c, and the fence of process_end_alone(). */
     if (!atomic_load_explicit(&process.is_alone, memory_order_relaxed) &&
@@ -138,12 +140,24 @@ track_try(struct context *context, const _Atomic uint32_t *epoch, uint64_t w0, u
     if (is_allocation && unlikely(!track_take_bytes(context, size_bytes)))
         return false;
     /* The bytes of an attempt that fails here stay taken: the next SYNC comes early. */
-    if (unlikely(!arch_reserve(&ring->cursor, cursor, cursor + 1)))
+    if (unlikely(!arch_reserve(&ring->cursor, cursor, cursor + ahead + 1)))
         return false;
     /* Past the ring's end it fetches what is not needed, which harms nobody. */
     __builtin_prefetch(ring_slot(slots, cursor) + TRACK_AHEAD_SLOTS, 1);
-    ring_fill(slots, cursor, w0, w1);
+    /* Relaxed: the delta's words are this thread's own. */
+    if (delta != NULL)
+        ring_fill(slots, cursor, atomic_load_explicit(&delta->w0, memory_order_relaxed),
+                  atomic_load_explicit(&delta->w1, memory_order_relaxed));
+    ring_fill(slots, cursor + ahead, w0, w1);
     return true;
+}
+
+/* The same of a lone event. Context: hot path. */
+static inline __attribute__((always_inline)) bool
+track_try(struct context *context, const _Atomic uint32_t *epoch, uint64_t w0, uint64_t w1,
+          uintptr_t address, size_t size_bytes, bool is_allocation)
+{
+    return track_try_after(context, NULL, epoch, w0, w1, address, size_bytes, is_allocation);
 }
 
 /* Record an allocation of a block with the stack that the reader has; one attempt. */
