@@ -132,7 +132,8 @@ def partial(setting):
         if workload:
             script.write_text(workload.text(setting.share), encoding="utf-8")
         variants = [setting.memtrack.having(what, *options) for what, options, _ in PARTIAL]
-        commands = {tool: run for tool, run in _commands(setting, variants, argv, env).items()
+        commands = {tool: run for tool, run in _commands(
+            setting, variants, argv, env, workload.options if workload else ()).items()
                     if tool != "memtrack"}
         samples = measure.in_turns(commands, setting.rounds)
         for what, _, most in PARTIAL:
