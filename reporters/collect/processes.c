@@ -208,7 +208,7 @@ static struct process *find_process(struct session *session, uint32_t pid)
     struct process *found = find_pid(session, pid);
     uint32_t inner_pid, number = 0;
 
-    if (found != NULL || pid == 0)
+    if (found != NULL || pid == 0 || session->processes == NULL)
         return found;
     inner_pid = proc_inner_pid(pid);
     for (uint32_t i = 0; inner_pid != 0 && i < POOL_PROCESS_COUNT; i++) {
