@@ -1,12 +1,9 @@
 """Deep stacks of greenlets that take turns: several stacks of frames with one thread state."""
 
-import sys
-import threading
-
 import greenlet
 
 import probe
-from wanderer import DEEPEST, Wanderer, wander_to_the_end
+from wanderer import DEEPEST, Wanderer, run_deep, wander_to_the_end
 
 COUNT = 3
 
@@ -47,8 +44,4 @@ def main():
     probe.finish()
 
 
-sys.setrecursionlimit(400000)
-threading.stack_size(512 << 20)
-thread = threading.Thread(target=main)
-thread.start()
-thread.join()
+run_deep(main)

@@ -1,11 +1,10 @@
 """Stacks deeper than most: exact at 2000, healed beyond the limit of verification, cut at the end."""
 
 import sys
-import threading
 
 import probe
-from wanderer import (DEEPEST, IS_INLINE, Wanderer, first_difference, walk_and_compare,
-                      wander_to_the_end)
+from wanderer import (DEEPEST, IS_INLINE, Wanderer, first_difference, run_deep,
+                      walk_and_compare, wander_to_the_end)
 
 
 def recurse(depth, function):
@@ -82,8 +81,4 @@ def main():
     probe.finish()
 
 
-sys.setrecursionlimit(400000)
-threading.stack_size(512 << 20)
-thread = threading.Thread(target=main)
-thread.start()
-thread.join()
+run_deep(main)

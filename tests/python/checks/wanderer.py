@@ -2,6 +2,7 @@
 
 import random
 import sys
+import threading
 
 import probe
 
@@ -96,3 +97,12 @@ def wander_to_the_end(wanderer):
             wanderer.wander(0)
         except Unwind:
             pass
+
+
+def run_deep(function):
+    """Run it on a thread with room for the deepest of stacks."""
+    sys.setrecursionlimit(400000)
+    threading.stack_size(512 << 20)
+    thread = threading.Thread(target=function)
+    thread.start()
+    thread.join()
