@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum {
@@ -72,6 +73,22 @@ void intervals_wait(struct intervals *intervals, const struct timeline *timeline
 void intervals_settle(struct intervals *intervals, const struct timeline *timeline)
 {
     settle_until(intervals, timeline, UINT32_MAX);
+}
+
+void intervals_halve(struct intervals *intervals, const struct timeline_pairs *pairs)
+{
+    struct profile_interval *items = intervals->items;
+    size_t item_count = intervals->item_count;
+
+    assert(intervals->waiting_count == 0);
+    hash_index_finish(&intervals->index);
+    intervals->items = NULL;
+    intervals->item_count = intervals->item_capacity = 0;
+    for (size_t i = 0; i < item_count; i++)
+        add(intervals, items[i].row, timeline_pairs_sample(pairs, items[i].from_bucket),
+            timeline_pairs_sample(pairs, items[i].to_bucket),
+            (struct profile_cost){items[i].bytes, items[i].allocations});
+    free(items);
 }
 
 void intervals_add_last(struct intervals *intervals, const struct timeline *timeline, uint32_t row,

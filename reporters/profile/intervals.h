@@ -52,8 +52,14 @@ static inline void intervals_add(struct intervals *intervals, const struct timel
         intervals_wait(intervals, timeline, &waiting);
 }
 
-/* The current bucket is over: nobody waits any more. Context: tool. */
+/* The last bucket is over: nobody waits any more. Context: tool. */
 void intervals_settle(struct intervals *intervals, const struct timeline *timeline);
+
+/*
+ * Pairs of buckets have become one each: intervals that are the same now become one. Nobody waits.
+ * Context: tool.
+ */
+void intervals_halve(struct intervals *intervals, const struct timeline_pairs *pairs);
 
 /* Add a block that is there still when the last bucket is over. Context: tool. */
 void intervals_add_last(struct intervals *intervals, const struct timeline *timeline, uint32_t row,

@@ -12,15 +12,14 @@
 
 #include <stdlib.h>
 
-void ledger_init(struct ledger *ledger, const struct capture *capture, uint64_t end_ns,
-                 bool has_intervals)
+void ledger_init(struct ledger *ledger, const struct capture *capture, bool has_intervals)
 {
     static const struct capture_tick no_tick = {0};
 
     *ledger = (struct ledger){.capture = capture, .generation = 1};
     ledger->ticks = capture->tick_count > 0 ? capture->ticks : &no_tick;
     row_table_init(&ledger->rows, capture->stack_count);
-    timeline_init(&ledger->timeline, end_ns);
+    timeline_init(&ledger->timeline);
     ledger->intervals.is_wanted = has_intervals;
     ledger->threads = memory_allocate(capture->thread_count, sizeof(*ledger->threads));
     ledger->thread_holdings =
@@ -42,14 +41,25 @@ void ledger_finish(struct ledger *ledger)
     *ledger = (struct ledger){0};
 }
 
+/* The time axis goes on to an instant behind its last bucket. */
+static void lengthen(struct ledger *ledger, uint64_t time_ns)
+{
+    struct timeline_pairs pairs;
+
+    intervals_settle(&ledger->intervals, &ledger->timeline);
+    while (!timeline_advance(&ledger->timeline, time_ns, &ledger->heap)) {
+        timeline_halve(&ledger->timeline, &pairs);
+        intervals_halve(&ledger->intervals, &pairs);
+    }
+}
+
 void ledger_advance(struct ledger *ledger, uint64_t time_ns, uint32_t tick)
 {
     if (time_ns > ledger->now_ns)
         ledger->now_ns = time_ns;
     ledger->tick = tick;
     if (timeline_is_over(&ledger->timeline, ledger->now_ns))
-        intervals_settle(&ledger->intervals, &ledger->timeline);
-    timeline_advance(&ledger->timeline, ledger->now_ns, &ledger->heap);
+        lengthen(ledger, ledger->now_ns);
 }
 
 void ledger_note_peak(struct ledger *ledger)
@@ -117,10 +127,13 @@ static void sum_owners(struct ledger *ledger)
     }
 }
 
+void ledger_end_time(struct ledger *ledger, uint64_t end_ns)
+{
+    lengthen(ledger, end_ns);
+}
+
 void ledger_close(struct ledger *ledger)
 {
-    intervals_settle(&ledger->intervals, &ledger->timeline);
-    timeline_advance(&ledger->timeline, ledger->timeline.end_ns, &ledger->heap);
     ledger_end_growth(ledger);
     for (uint32_t i = 0; i < ledger->rows.count; i++)
         ledger_touch(ledger, &ledger->rows.rows[i]);

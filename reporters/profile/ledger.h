@@ -50,9 +50,8 @@ struct ledger {
     uint64_t live_variance, variances[VIEW_COUNT];
 };
 
-/* Begin. end_ns: as for timeline_init(). Context: tool. */
-void ledger_init(struct ledger *ledger, const struct capture *capture, uint64_t end_ns,
-                 bool has_intervals);
+/* Begin. Context: tool. */
+void ledger_init(struct ledger *ledger, const struct capture *capture, bool has_intervals);
 
 /* Give it back; all zero bytes is allowed. Context: tool. */
 void ledger_finish(struct ledger *ledger);
@@ -79,6 +78,12 @@ void ledger_count_leak(struct ledger *ledger, const struct block *block);
 
 /* It is there still after all events: every sample from its first one on shows it. Context: tool. */
 void ledger_outlive(struct ledger *ledger, const struct block *block);
+
+/*
+ * There are no more changes: every sample up to the end of time is there, and what is live may be
+ * told by ledger_outlive(). end_ns: not before any instant that was told. Context: tool.
+ */
+void ledger_end_time(struct ledger *ledger, uint64_t end_ns);
 
 /* All events have been told, leaks too. Rows' peaks and intervals are right from here on. Context: tool. */
 void ledger_close(struct ledger *ledger);

@@ -177,10 +177,10 @@ static void add_outside(struct marks *marks, const struct capture *capture, uint
     marks->mark_count = marks->mark_capacity = end;
 }
 
-void marks_end(struct marks *marks, struct ledger *ledger, uint32_t process_number)
+void marks_end(struct marks *marks, struct ledger *ledger, uint32_t process_number, uint64_t end_ns)
 {
     add_outside(marks, ledger->capture, process_number);
-    close_open(marks, ledger, UINT32_MAX, ledger->timeline.end_ns);
+    close_open(marks, ledger, UINT32_MAX, end_ns);
 }
 
 void marks_finish(struct marks *marks)

@@ -42,9 +42,10 @@ void marks_end_process(struct marks *marks, struct ledger *ledger, uint32_t proc
 
 /*
  * There are no more events: what was marked from outside is put between.
- * process_number: only of this one; 0: of all. Context: tool.
+ * process_number: only of this one; 0: of all. end_ns: the last instant. Context: tool.
  */
-void marks_end(struct marks *marks, struct ledger *ledger, uint32_t process_number);
+void marks_end(struct marks *marks, struct ledger *ledger, uint32_t process_number,
+               uint64_t end_ns);
 
 /* Give it back, but for what its owner has taken and set to NULL. Context: tool. */
 void marks_finish(struct marks *marks);

@@ -89,7 +89,8 @@ static bool read_events(struct building *building, struct ledger *ledger, struct
         is_done = goes_on(building, count);
     }
     if (is_done) {
-        replay_end(replay);
+        profile->end_ns = last_instant(building->capture);
+        replay_end(replay, profile->end_ns);
         ledger_close(ledger);
         take_words(profile, replay);
     }
@@ -144,7 +145,6 @@ static void take_timeline(struct profile *profile, struct timeline *timeline)
 {
     profile->samples = timeline->samples;
     profile->sample_count = timeline->bucket_count;
-    profile->end_ns = timeline->end_ns;
     timeline->samples = NULL;
     for (uint32_t i = 0; i < profile->sample_count; i++)
         if (profile->samples[i].heap_bytes > profile->samples[profile->peak_sample].heap_bytes)
@@ -194,7 +194,7 @@ struct profile *profile_build(const struct capture *capture, const struct profil
     bool is_done;
 
     profile->capture = capture;
-    ledger_init(ledger, capture, last_instant(capture), options->has_intervals);
+    ledger_init(ledger, capture, options->has_intervals);
     is_done = read_events(&building, ledger, profile, &profile->damage);
     if (is_done)
         take_ledger(profile, ledger, options);

@@ -211,13 +211,19 @@ static void enter_segment(struct replay *replay, const struct event *event)
     fork_children(replay, event->process_index, event->segment);
 }
 
+/* No release of a process waits any longer. */
+static void settle_all(struct replay *replay, const struct replay_process *process)
+{
+    while (process->pending_count > 0)
+        settle(replay, process->pending[0]);
+}
+
 /* What is live in a process has never been released; when the process has ended it goes. */
 static void leak_all(struct replay *replay, uint32_t process_index, bool has_ended)
 {
     struct replay_process *process = &replay->processes[process_index];
 
-    while (process->pending_count > 0)
-        settle(replay, process->pending[0]);
+    settle_all(replay, process);
     for (size_t i = 0; i < process->blocks.slot_count; i++) {
         const struct live_block *live = &process->blocks.slots[i];
 
@@ -353,11 +359,16 @@ static void count_lost(struct replay *replay)
     }
 }
 
-void replay_end(struct replay *replay)
+void replay_end(struct replay *replay, uint64_t end_ns)
 {
-    end_processes(replay, replay->ledger->timeline.end_ns);
-    marks_end(&replay->marks, replay->ledger, replay->options->process_number);
-    for (uint32_t i = 0; i < replay->capture->process_count; i++)
+    uint32_t process_count = replay->capture->process_count;
+
+    end_processes(replay, end_ns);
+    marks_end(&replay->marks, replay->ledger, replay->options->process_number, end_ns);
+    for (uint32_t i = 0; i < process_count; i++)
+        settle_all(replay, &replay->processes[i]);
+    ledger_end_time(replay->ledger, end_ns);
+    for (uint32_t i = 0; i < process_count; i++)
         leak_all(replay, i, false);
     count_lost(replay);
 }

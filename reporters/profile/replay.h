@@ -25,8 +25,11 @@ struct replay *replay_open(const struct capture *capture, const struct profile_o
 /* Tell the next events. Context: tool. */
 void replay_events(struct replay *replay, const struct event *events, uint32_t count);
 
-/* There are no more: what is live now was never released. Context: tool. */
-void replay_end(struct replay *replay);
+/*
+ * There are no more: what is live now was never released.
+ * end_ns: the last instant of the time axis. Context: tool.
+ */
+void replay_end(struct replay *replay, uint64_t end_ns);
 
 /* What programs said, and the sums of pools; to be taken after replay_end(). Context: tool. */
 struct marks *replay_marks(struct replay *replay);

@@ -6,24 +6,31 @@
 
 #include "base/memory.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #define FIRST_BUCKET_NS UINT64_C(1000000)
 
-void timeline_init(struct timeline *timeline, uint64_t end_ns)
+/* The next bucket begins. */
+static void begin_bucket(struct timeline *timeline, const struct timeline_heap *heap)
 {
-    uint64_t bucket_ns = FIRST_BUCKET_NS;
-
-    while (end_ns / bucket_ns >= PROFILE_BUCKETS)
-        bucket_ns *= 2;
-    *timeline = (struct timeline){
-        .bucket_ns = bucket_ns,
-        .bucket_count = (uint32_t)(end_ns / bucket_ns) + 1,
-        .end_ns = end_ns,
+    timeline->samples[timeline->bucket_count] = (struct profile_sample){
+        .time_ns = timeline->bucket_count * timeline->bucket_ns,
+        .heap_bytes = heap->bytes,
+        .heap_blocks = heap->blocks,
     };
-    timeline->samples = memory_allocate(timeline->bucket_count, sizeof(*timeline->samples));
-    timeline->runs = memory_allocate(timeline->bucket_count, sizeof(*timeline->runs));
+    timeline->bucket_count++;
     timeline_begin_run(timeline);
+}
+
+void timeline_init(struct timeline *timeline)
+{
+    static const struct timeline_heap nothing = {0, 0};
+
+    *timeline = (struct timeline){.bucket_ns = FIRST_BUCKET_NS};
+    timeline->samples = memory_allocate(PROFILE_BUCKETS, sizeof(*timeline->samples));
+    timeline->runs = memory_allocate(PROFILE_BUCKETS, sizeof(*timeline->runs));
+    begin_bucket(timeline, &nothing);
 }
 
 void timeline_finish(struct timeline *timeline)
@@ -33,26 +40,38 @@ void timeline_finish(struct timeline *timeline)
     *timeline = (struct timeline){0};
 }
 
-void timeline_advance(struct timeline *timeline, uint64_t time_ns, const struct timeline_heap *heap)
+bool timeline_advance(struct timeline *timeline, uint64_t time_ns, const struct timeline_heap *heap)
 {
-    uint64_t bucket = time_ns / timeline->bucket_ns;
-
-    if (bucket >= timeline->bucket_count)
-        bucket = timeline->bucket_count - 1;
-    while (timeline->current < bucket) {
-        timeline->current++;
-        timeline->samples[timeline->current] = (struct profile_sample){
-            .time_ns = timeline->current * timeline->bucket_ns,
-            .heap_bytes = heap->bytes,
-            .heap_blocks = heap->blocks,
-        };
-        timeline_begin_run(timeline);
+    while (timeline_is_over(timeline, time_ns)) {
+        if (timeline->bucket_count == PROFILE_BUCKETS)
+            return false;
+        begin_bucket(timeline, heap);
     }
+    return true;
+}
+
+/*
+ * When the second bucket began the heap was what it had come to in the first, so only a later instant
+ * can be higher than the first one's sample: what stays is an instant of the two together.
+ */
+void timeline_halve(struct timeline *timeline, struct timeline_pairs *ret_pairs)
+{
+    assert(timeline->bucket_count == PROFILE_BUCKETS);
+    for (uint32_t i = 0; i < PROFILE_BUCKETS / 2; i++) {
+        bool is_second =
+            timeline->samples[2 * i + 1].heap_bytes > timeline->samples[2 * i].heap_bytes;
+
+        ret_pairs->is_second[i] = is_second;
+        timeline->samples[i] = timeline->samples[2 * i + is_second];
+        timeline->runs[i] = timeline->runs[2 * i + is_second];
+    }
+    timeline->bucket_count /= 2;
+    timeline->bucket_ns *= 2;
 }
 
 uint32_t timeline_sample_of(const struct timeline *timeline, uint32_t run)
 {
-    uint32_t low = 0, high = timeline->current + 1;
+    uint32_t low = 0, high = timeline->bucket_count;
 
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;

@@ -1,6 +1,6 @@
 /*
  * Which samples show a block, said while the events are read once: against a second way, which keeps
- * all changes and asks when it is over.
+ * all changes and asks when it is over. It knows from the start how long the buckets will be.
  */
 #include "base/memory.h"
 #include "profile/intervals.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BUCKET_NS UINT64_C(1000000)
+#define MS UINT64_C(1000000)
 
 enum {
     BUCKETS = 6,
@@ -22,7 +22,8 @@ enum {
 struct known {
     uint64_t bytes;
     uint32_t row, shown;
-    uint64_t born, gone; /* changes of the heap with it; 0: not yet */
+    uint64_t born, gone;             /* changes of the heap with it; 0: not yet */
+    uint32_t from_bucket, to_bucket; /* as the second way says */
 };
 
 static struct timeline timeline;
@@ -31,21 +32,22 @@ static struct intervals intervals;
 static struct known *blocks;
 static uint32_t block_count, live_count;
 static uint32_t live[MAX_BLOCKS];
-static uint64_t now_ns, changes, instants[BUCKETS], highest[BUCKETS];
-static uint32_t bucket, seed;
+static uint64_t now_ns, changes, instants[PROFILE_BUCKETS], highest[PROFILE_BUCKETS];
+static uint32_t bucket, bucket_ms, seed;
 
-static void begin(uint32_t random_seed)
+/* final_ms: of a bucket, when all is over. */
+static void begin(uint32_t random_seed, uint32_t final_ms)
 {
     memset(&heap, 0, sizeof(heap));
     memset(instants, 0, sizeof(instants));
     memset(highest, 0, sizeof(highest));
-    timeline_init(&timeline, BUCKETS * BUCKET_NS - 1);
+    timeline_init(&timeline);
     intervals = (struct intervals){.is_wanted = true};
     blocks = memory_allocate(MAX_BLOCKS, sizeof(*blocks));
     block_count = live_count = bucket = 0;
     now_ns = changes = 0;
     seed = random_seed;
-    CHECK_EQUAL(timeline.bucket_count, BUCKETS);
+    bucket_ms = final_ms;
 }
 
 static uint32_t random_below(uint32_t limit)
@@ -82,13 +84,18 @@ static void remove_at(uint32_t at)
     live[at] = live[--live_count];
 }
 
-static void go_to(uint32_t next)
+static void go_to(uint32_t next_ms)
 {
-    now_ns = next * BUCKET_NS;
+    struct timeline_pairs pairs;
+
+    now_ns = next_ms * MS;
     if (timeline_is_over(&timeline, now_ns))
         intervals_settle(&intervals, &timeline);
-    timeline_advance(&timeline, now_ns, &heap);
-    for (; bucket < next; highest[bucket] = heap.bytes, instants[bucket] = changes)
+    while (!timeline_advance(&timeline, now_ns, &heap)) {
+        timeline_halve(&timeline, &pairs);
+        intervals_halve(&intervals, &pairs);
+    }
+    for (; bucket < next_ms / bucket_ms; highest[bucket] = heap.bytes, instants[bucket] = changes)
         bucket++;
 }
 
@@ -107,12 +114,21 @@ static uint32_t to_bucket_of(const struct known *block)
     return block->gone != 0 ? sample_of(block->gone) : PROFILE_NEVER;
 }
 
+static void compare_samples(void)
+{
+    CHECK_EQUAL(timeline.bucket_ns, bucket_ms * MS);
+    CHECK_EQUAL(timeline.bucket_count, bucket + 1);
+    for (uint32_t i = 0; i <= bucket; i++)
+        CHECK_EQUAL(timeline.samples[i].heap_bytes, highest[i]);
+}
+
 /* End, and compare each interval with the blocks that are in it. */
 static void compare(void)
 {
     uint64_t count, compared_blocks = 0, shown_blocks = 0;
     struct profile_interval *items;
 
+    compare_samples();
     intervals_settle(&intervals, &timeline);
     for (uint32_t i = 0; i < live_count; i++) {
         const struct known *block = &blocks[live[i]];
@@ -121,16 +137,18 @@ static void compare(void)
                            (struct profile_cost){block->bytes, 1});
     }
     items = intervals_take(&intervals, &count);
-    for (uint32_t i = 0; i < block_count; i++)
-        shown_blocks += sample_of(blocks[i].born) <= bucket &&
-                        sample_of(blocks[i].born) < to_bucket_of(&blocks[i]);
+    for (uint32_t i = 0; i < block_count; i++) {
+        blocks[i].from_bucket = sample_of(blocks[i].born);
+        blocks[i].to_bucket = to_bucket_of(&blocks[i]);
+        shown_blocks +=
+            blocks[i].from_bucket <= bucket && blocks[i].from_bucket < blocks[i].to_bucket;
+    }
     for (uint64_t k = 0; k < count; k++) {
         uint64_t bytes = 0, allocations = 0;
 
         for (uint32_t i = 0; i < block_count; i++)
-            if (blocks[i].row == items[k].row &&
-                sample_of(blocks[i].born) == items[k].from_bucket &&
-                to_bucket_of(&blocks[i]) == items[k].to_bucket) {
+            if (blocks[i].row == items[k].row && blocks[i].from_bucket == items[k].from_bucket &&
+                blocks[i].to_bucket == items[k].to_bucket) {
                 bytes += blocks[i].bytes;
                 allocations++;
             }
@@ -149,7 +167,7 @@ TEST(random_changes_give_the_intervals_that_a_second_reading_would)
 {
     for (uint32_t number = 1; number <= 20; number++) {
         test_case("seed %u", number);
-        begin(number);
+        begin(number, 1);
         for (uint32_t next = 0; next < BUCKETS; next++) {
             if (random_below(4) != 0)
                 go_to(next);
@@ -165,9 +183,42 @@ TEST(random_changes_give_the_intervals_that_a_second_reading_would)
     }
 }
 
+TEST(buckets_made_of_pairs_are_what_longer_ones_would_have_been)
+{
+    for (uint32_t number = 1; number <= 8; number++) {
+        uint32_t ms = 0, ends_ms = number % 2 != 0 ? 12000 : 2047 + number;
+
+        test_case("seed %u", number);
+        begin(number, ends_ms > 8192 ? 8 : ends_ms > 2047 ? 2 : 1);
+        while (ms < ends_ms) {
+            ms += random_below(100) == 0 ? random_below(900) : random_below(2 + ends_ms / 1000);
+            go_to(ms < ends_ms ? ms : ends_ms);
+            for (unsigned i = random_below(4); i > 0; i--) {
+                if (live_count > 0 && random_below(100) < 48)
+                    remove_at(random_below(live_count));
+                else
+                    add(random_below(5) == 0 ? 0 : 1 + random_below(100));
+            }
+        }
+        compare();
+    }
+}
+
+TEST(a_long_silence_halves_the_buckets_many_times)
+{
+    begin(1, 512);
+    add(100);
+    go_to(1);
+    add(50);
+    go_to(1000000);
+    remove_at(0);
+    add(7);
+    compare();
+}
+
 TEST(blocks_that_wait_for_the_end_of_a_bucket_are_told_when_there_are_many)
 {
-    begin(1);
+    begin(1, 1);
     for (unsigned i = 0; i < 9000; i++)
         add(10);
     while (live_count > 1000)
@@ -187,7 +238,7 @@ TEST(blocks_that_wait_for_the_end_of_a_bucket_are_told_when_there_are_many)
 
 TEST(a_block_that_no_sample_shows_does_not_wait)
 {
-    begin(1);
+    begin(1, 1);
     add(1000);
     for (unsigned i = 0; i < 5000; i++) {
         add(10);
