@@ -114,11 +114,21 @@ class Capture:
             self._events[options] = [json.loads(line) for line in self.lines(*options)]
         return self._events[options]
 
+    def holding(self, text, *options):
+        """Return the events whose lines hold a text. Only those are taken apart: of a million, in time."""
+        return [json.loads(line) for line in self.lines(*options) if text in line]
+
+    def of_line(self, script, name, *operations):
+        """Return the events whose innermost frame is this line of a Script: those that give out."""
+        number = script.line(name)
+        found = self.holding(f'"file":{json.dumps(str(script))},"line":{number},')
+        return [event for event in found if event["op"] in (operations or ("alloc", "realloc"))
+                and (event["stack"][0]["file"], event["stack"][0]["line"]) == (str(script), number)]
+
     def sized(self, count_bytes, *options):
-        """Return the events that gave out so many bytes. Only their lines are taken apart."""
-        events = (json.loads(line) for line in self.lines(*options)
-                  if f'"bytes":{count_bytes},' in line)
-        return [event for event in events if event["bytes"] == count_bytes
+        """Return the events that gave out so many bytes."""
+        return [event for event in self.holding(f'"bytes":{count_bytes},', *options)
+                if event["bytes"] == count_bytes
                 and event["op"] in ("alloc", "realloc", "map", "remap")]
 
     def one(self, count_bytes, *options):

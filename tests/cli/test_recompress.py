@@ -40,7 +40,9 @@ def assert_same_reports(call, original, small):
     for arguments in REPORTS + [[name, "--json"] for name in JSON]:
         ended = [call(*arguments, path) for path in (original, small)]
         assert [one.returncode for one in ended] == [DONE, DONE], ended
-        before, after = (without_the_file(one.stdout.decode(), keys) for one in ended)
+        before, after = (one.stdout.decode() for one in ended)
+        if before != after:  # where it says something of the file; most do not
+            before, after = (without_the_file(text, keys) for text in (before, after))
         assert before == after, arguments
         assert len(before) > 20 or original.stat().st_size < 1000
 

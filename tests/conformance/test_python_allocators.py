@@ -57,14 +57,6 @@ def has_debug_hooks(python, mode):
         python.is_debug and mode in ("default", "tracemalloc"))
 
 
-def of_line(script, capture, line, *operations):
-    """The events whose innermost frame is the line of the script with this name."""
-    number = script.line(line)
-    return [event for event in capture.events() if event["op"] in (operations or ("alloc", "realloc"))
-            and event["stack"] and event["stack"][0]["line"] == number
-            and event["stack"][0]["file"] == str(script)]
-
-
 CALLS = """
     import ctypes
     api, size, block = ctypes.pythonapi, ctypes.c_size_t, ctypes.c_void_p
@@ -97,8 +89,8 @@ def test_54_65_counts_and_bytes_of_each_domain(run_traced, python, mode):
     assert ended.stdout == "done\n" and ended.stderr == ""
     added = DEBUG_BYTES if has_debug_hooks(python, mode) else (0,)
     said = collections.Counter()
-    for event in ended.capture.events():
-        if event["stack"] and event["stack"][0]["file"] == str(script) \
+    for event in ended.capture.holding(json.dumps(str(script))):
+        if event["stack"][0]["file"] == str(script) \
                 and (event["stack"][0]["line"] or 0) > script.line("first"):
             said[event["allocator"], event["bytes"]] += event["op"] in ("alloc", "realloc")
     # With hooks above us the one added size is the same for all.
@@ -179,10 +171,10 @@ def test_65_objects_of_a_script(run_traced, python):
         del kept[1000:]
         """)
     capture = ended.capture
-    made = collections.Counter(event["bytes"] for event in of_line(script, capture, "things", "alloc")
+    made = collections.Counter(event["bytes"] for event in capture.of_line(script, "things", "alloc")
                                if event["allocator"] == "pymalloc_object_malloc")
     assert 1234 in made.values(), made
-    assert python.is_debug or {event["allocator"] for event in of_line(script, capture, "things")} & {
+    assert python.is_debug or {event["allocator"] for event in capture.of_line(script, "things")} & {
         "pymalloc_mem_malloc", "pymalloc_mem_realloc", "pymalloc_object_malloc"}
     result = tracked.replay(capture.events())
     assert result.violations == 0 and result.unknown_frees == 0
@@ -198,9 +190,9 @@ def test_55_65_threads(run_traced):
         [thread.start() for thread in threads]
         [thread.join() for thread in threads]
         """)
+    made = ended.capture.of_line(script, "bytes", "alloc")
     for number in range(8):
-        found = [event for event in of_line(script, ended.capture, "bytes", "alloc")
-                 if 5000 + number <= event["bytes"] - 33 <= 5000 + number + 32
+        found = [event for event in made if 5000 + number <= event["bytes"] - 33 <= 5000 + number + 32
                  and event["allocator"].startswith("pymalloc_object")]
         by_thread = collections.Counter(event["tid"] for event in found)
         assert 300 in by_thread.values(), by_thread
@@ -220,7 +212,7 @@ def test_65_forked_child(run_traced):
         after = [bytes(40_000 + i) for i in range(30)]  # line: parent
         """)
     capture = ended.capture
-    pids = {name: collections.Counter(event["pid"] for event in of_line(script, capture, name, "alloc")
+    pids = {name: collections.Counter(event["pid"] for event in capture.of_line(script, name, "alloc")
                                       if event["bytes"] > 9000)
             for name in ("before", "child", "parent")}
     (parent, count), = pids["before"].items()
@@ -263,7 +255,7 @@ def test_65_subinterpreter(memtrack, tmp_path, python):
     script = tracked.Script(tmp_path, SUBINTERPRETER)
     capture = memtrack.run(python.path, script, options=TRACED).capture
     capture.assert_sound()
-    found = [event for event in capture.events() if event["op"] == "alloc" and event["bytes"]
+    found = [event for event in capture.holding("inside") if event["op"] == "alloc" and event["bytes"]
              and 7777 + 33 <= event["bytes"] <= 7777 + 33 + 32 and "inside" in tracked.names(event)]
     assert len(found) == 90
 
@@ -288,13 +280,13 @@ def test_65_tables_replaced_by_the_program(run_traced, programs, python, late):
         print(len(kept))
         """, has_unknown=True)
     assert ended.stdout == "100\n"
-    found = [event for event in of_line(script, ended.capture, "kept", "alloc")
+    found = [event for event in ended.capture.of_line(script, "kept", "alloc")
              if event["bytes"] > 20_000]
     assert len(found) == 100
     assert {event["allocator"] for event in found} <= {"pymalloc_object_calloc",
                                                        "pymalloc_object_malloc"}
     if late:
-        assert len([event for event in of_line(script, ended.capture, "small", "alloc")
+        assert len([event for event in ended.capture.of_line(script, "small", "alloc")
                     if event["allocator"].startswith("pymalloc_object")]) >= 3000
 
 
@@ -370,4 +362,4 @@ def test_66_without_a_lock_they_are_traced_by_themselves(memtrack, tmp_path, pyt
     capture = memtrack.run(python.path, script).capture
     assert capture.assert_sound()["unknown_frees"] == 0
     assert capture.json("info")["capture"]["python_allocators"] is True
-    assert len(of_line(script, capture, "kept", "alloc")) >= 20_000
+    assert len(capture.of_line(script, "kept", "alloc")) >= 20_000
