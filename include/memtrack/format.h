@@ -61,6 +61,30 @@ enum record_kind {
     RECORD_NAME = 11,
     RECORD_STATE = 12,
     RECORD_MARK = 13,
+    RECORD_LIMIT = 14,
+    RECORD_USE = 15,
+    RECORD_CGROUP = 16,
+};
+
+/* What there is a limit of. */
+enum limit_kind {
+    LIMIT_CGROUP_MAX = 1,    /* memory.max */
+    LIMIT_CGROUP_HIGH = 2,   /* memory.high */
+    LIMIT_CGROUP_V1 = 3,     /* memory.limit_in_bytes */
+    LIMIT_ADDRESS_SPACE = 4, /* RLIMIT_AS */
+    LIMIT_DATA = 5,          /* RLIMIT_DATA */
+    LIMIT_MACHINE = 6,       /* its memory */
+    LIMIT_SWAP = 7,
+    LIMIT_KIND_COUNT = 8,
+};
+
+/* What counts against a limit. */
+enum use_kind {
+    USE_CGROUP = 1,        /* of it and those below it, without page cache */
+    USE_ADDRESS_SPACE = 2, /* of a process */
+    USE_DATA = 3,          /* of a process, with its stack */
+    USE_SWAP = 4,          /* of a process */
+    USE_KIND_COUNT = 5,
 };
 
 enum session_field {

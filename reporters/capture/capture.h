@@ -116,6 +116,22 @@ struct capture_mark {
     uint32_t process_index; /* UINT32_MAX: not known */
 };
 
+/* A limit, in force from an instant on until the next one of its process and kind. */
+struct capture_limit {
+    uint64_t time_ns, bytes;
+    uint32_t process_index; /* UINT32_MAX: the machine's */
+    uint32_t cgroup;        /* that has it: index in capture.cgroups; UINT32_MAX: none has */
+    uint8_t kind;           /* enum limit_kind */
+    bool is_set;            /* false: there is none any more */
+};
+
+/* What counted against a limit at an instant. */
+struct capture_use {
+    uint64_t time_ns, bytes;
+    uint32_t owner; /* index in capture.cgroups of USE_CGROUP, of others in capture.processes */
+    uint8_t kind;   /* enum use_kind */
+};
+
 enum {
     CAPTURE_POOLS = 256, /* as there are allocators */
 };
@@ -154,6 +170,12 @@ struct capture {
     uint32_t state_count;
     struct capture_mark *marks; /* in time order */
     uint32_t mark_count;
+    struct capture_limit *limits; /* in file order, as are uses: of one owner in time order */
+    uint32_t limit_count;
+    struct capture_use *uses;
+    uint32_t use_count;
+    const char **cgroups; /* their paths */
+    uint32_t cgroup_count;
     const char **mark_names; /* of marks and phases */
     uint32_t mark_name_count;
     const char *pool_names[CAPTURE_POOLS]; /* by allocator; NULL where it is none of a pool's */

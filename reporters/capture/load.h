@@ -31,7 +31,7 @@ struct capture_memory {
     struct memory_pool pool;
     size_t process_capacity, thread_capacity, code_capacity, node_capacity, stack_capacity;
     size_t tick_capacity, rss_capacity, section_capacity, mark_name_capacity;
-    size_t state_capacity, mark_capacity;
+    size_t state_capacity, mark_capacity, limit_capacity, use_capacity, cgroup_capacity;
     uint64_t record_count;
 };
 
@@ -55,6 +55,9 @@ record_fault capture_load_bound(struct capture *capture, struct cursor *body);
 record_fault capture_load_name(struct capture *capture, struct cursor *body);
 record_fault capture_load_state(struct capture *capture, struct cursor *body);
 record_fault capture_load_mark(struct capture *capture, struct cursor *body);
+record_fault capture_load_limit(struct capture *capture, struct cursor *body);
+record_fault capture_load_use(struct capture *capture, struct cursor *body);
+record_fault capture_load_cgroup(struct capture *capture, struct cursor *body);
 
 /*
  * Copy a text into the capture. Returns NULL when it has a NUL in it. Context: tool.

@@ -372,6 +372,9 @@ void capture_close(struct capture *capture)
     free(capture->mark_names);
     free(capture->states);
     free(capture->marks);
+    free(capture->limits);
+    free(capture->uses);
+    free(capture->cgroups);
     free(capture->ticks);
     free(capture->rss);
     free(capture->sections);

@@ -401,6 +401,12 @@ record_fault capture_load_record(struct capture *capture, uint64_t kind, struct 
         return capture_load_state(capture, body);
     case RECORD_MARK:
         return capture_load_mark(capture, body);
+    case RECORD_LIMIT:
+        return capture_load_limit(capture, body);
+    case RECORD_USE:
+        return capture_load_use(capture, body);
+    case RECORD_CGROUP:
+        return capture_load_cgroup(capture, body);
     default:
         return NULL;
     }

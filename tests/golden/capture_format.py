@@ -27,6 +27,7 @@ EVENTS, RECORDS, DIRECTORY = 1, 2, 3
 FLAG_LZ4 = 1
 
 SESSION, PROCESS, THREAD, CODE, NODES, STACKS, TICKS, RSS, BOUND, SUMMARY, NAME, STATE, SAID = range(1, 14)
+LIMIT, USE, CGROUP = range(14, 17)
 
 MARK, PHASE, PHASE_END = 0, 3, 4
 NAME_MARK, NAME_POOL = 2, 3
@@ -181,6 +182,7 @@ class CaptureWriter:
         self.pending = []
         self.counts = {CODE: 0, NODES: 0, STACKS: 0}
         self.names = {NAME_MARK: {}, NAME_POOL: {}}
+        self.cgroups = 0
         self.last_tick = None
 
     def append(self, kind, payload, **options):
@@ -258,6 +260,21 @@ class CaptureWriter:
         body = text_bytes(text)
         self.record(SAID, varint(time_ns) + varint(process) + varint(len(body)) + body)
 
+    def limit(self, process, time_ns, kind, size=None, cgroup=0):
+        """A limit is in force from now on; None: there is none any more. process 0: the machine's."""
+        self.record(LIMIT, b"".join(map(varint, (process, time_ns, kind, size is not None, size or 0,
+                                                 cgroup))))
+
+    def use(self, kind, owner, time_ns, size):
+        self.record(USE, b"".join(map(varint, (kind, owner, time_ns, size))))
+
+    def cgroup(self, path):
+        """Name a cgroup; returns its number."""
+        self.cgroups += 1
+        body = text_bytes(path)
+        self.record(CGROUP, varint(self.cgroups) + varint(len(body)) + body)
+        return self.cgroups
+
     def bound(self, process, segment):
         self.record(BOUND, varint(process) + varint(segment))
 
@@ -316,6 +333,9 @@ class Capture:
     stacks: list = field(default_factory=lambda: [None])
     ticks: dict = field(default_factory=dict)
     rss: list = field(default_factory=list)
+    limits: list = field(default_factory=list)  # (process, time, kind, is set, bytes, cgroup)
+    uses: list = field(default_factory=list)  # (kind, owner, time, bytes)
+    cgroups: list = field(default_factory=lambda: [None])  # paths
     states: list = field(default_factory=list)  # (time, state, cause)
     said: list = field(default_factory=list)  # (time, process, text)
     mark_names: dict = field(default_factory=dict)
@@ -429,6 +449,24 @@ def read_name(capture, cursor):
         capture.pool_names[number] = text
 
 
+def read_limits(capture, kind, cursor):
+    """LIMIT, USE and CGROUP."""
+    if kind == LIMIT:
+        limit = tuple(cursor.varint() for _ in range(6))
+        if (limit[0] and limit[0] not in capture.processes) or limit[5] >= len(capture.cgroups):
+            raise ValueError("limit of an unknown process or cgroup")
+        capture.limits.append(limit)
+    elif kind == USE:
+        use = tuple(cursor.varint() for _ in range(4))
+        if use[0] == 1 and not 0 < use[1] < len(capture.cgroups):
+            raise ValueError("memory of an unknown cgroup")
+        capture.uses.append(use)
+    elif cursor.varint() != len(capture.cgroups):
+        raise ValueError("cgroup out of order")
+    else:
+        capture.cgroups.append(bytes_text(cursor.blob()))
+
+
 def read_record(capture, kind, body):
     cursor = Cursor(body)
     if kind == SESSION:
@@ -460,6 +498,8 @@ def read_record(capture, kind, body):
         capture.said.append((cursor.varint(), cursor.varint(), bytes_text(cursor.blob())))
     elif kind == NAME:
         read_name(capture, cursor)
+    elif kind in (LIMIT, USE, CGROUP):
+        read_limits(capture, kind, cursor)
 
 
 def read_records(capture, payload):

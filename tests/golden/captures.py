@@ -14,6 +14,8 @@ from capture_trace import (BRK, CALLOC, END_EXEC, END_SIGNAL, EXEC, FORK, FREE, 
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 RESERVED, FILE_PRIVATE, FILE_SHARED, SHARED, STACK, ARENA = 1, 2, 3, 4, 5, 7
+CGROUP_MAX, CGROUP_HIGH, CGROUP_V1, ADDRESS_SPACE, DATA, MACHINE, SWAP = range(1, 8)
+USE_CGROUP, USE_ADDRESS_SPACE, USE_DATA, USE_SWAP = range(1, 5)
 HEAP = 0x5555_5555_0000
 RANGES = 0x7F00_0000_0000
 
@@ -462,9 +464,61 @@ def silence():
     return trace.finish()
 
 
+def limits():
+    """Limits that come, change and go, what counts against them, and allocations that fail."""
+    trace = Trace()
+    trace.session("job.py")
+    stack = script_stack(trace)
+    writer = trace.writer
+    process = trace.process(80, arguments=["python3", "job.py"], python_version="3.12.1")
+    main, other = process.thread(80, "python3", main=1), process.thread(81, "worker")
+    app, job, old = map(writer.cgroup, ("/app", "/app/job", "/"))
+    writer.limit(0, 10, MACHINE, 16 * GIB)
+    writer.limit(0, 10, SWAP, 2 * GIB)
+    writer.limit(1, 20, CGROUP_MAX, 512 * MIB, app)
+    writer.limit(1, 20, CGROUP_HIGH, 400 * MIB, job)
+    writer.limit(1, 20, 77, 5)                          # of a later version
+    writer.use(77, 1, 20, 5)
+    writer.use(USE_CGROUP, app, 30, 100 * MIB)
+    main.alloc(HEAP, 40 * MIB, stack("<module> main load"))
+    writer.rss(1, trace.now_ns(), 60 * MIB)
+    trace.wait(3)
+    writer.limit(1, trace.now_ns(), ADDRESS_SPACE, GIB)
+    writer.use(USE_ADDRESS_SPACE, 1, trace.now_ns(), 300 * MIB)
+    writer.use(USE_CGROUP, app, trace.now_ns(), 331 * MIB)
+    main.fail(2 * GIB, stack("<module> main load"))
+    for i in range(3):
+        main.fail((3 + i) * GIB, stack("<module> main parse", CALLOC))
+        trace.wait(1)
+    other.fail(2**64 - 1, stack("worker", MMAP, 0))
+    writer.use(USE_ADDRESS_SPACE, 1, trace.now_ns(), 900 * MIB)
+    writer.use(USE_CGROUP, app, trace.now_ns(), 200 * MIB)
+    trace.wait(2)
+    writer.use(USE_ADDRESS_SPACE, 1, trace.now_ns(), 200 * MIB)
+    writer.limit(1, trace.now_ns(), ADDRESS_SPACE, 500 * MIB)      # 300 MiB left: no nearer
+    main.alloc(HEAP + GIB, 10 * MIB, stack("<module> main load"))
+    main.life(4)
+    child = trace.process(82, parent=process, how=FORK, arguments=["python3", "job.py"])
+    kid = child.thread(82, "python3", main=1)
+    writer.limit(2, trace.now_ns(), CGROUP_V1, 64 * MIB, old)
+    writer.limit(2, trace.now_ns(), DATA, 800 * MIB)
+    writer.use(USE_DATA, 2, trace.now_ns(), 30 * MIB)
+    writer.use(USE_SWAP, 2, trace.now_ns(), 5 * MIB)
+    writer.rss(2, trace.now_ns(), 70 * MIB)                        # above its limit
+    kid.fail(70 * MIB, stack("worker"))
+    trace.wait(1)
+    writer.limit(1, trace.now_ns(), ADDRESS_SPACE)
+    writer.limit(1, trace.now_ns(), CGROUP_HIGH)
+    writer.rss(1, trace.now_ns(), 500 * MIB)                       # high is no more
+    child.end()
+    trace.wait(2)
+    process.end()
+    return trace.finish()
+
+
 CAPTURES = {make.__name__: make for make in
             (empty, script, planes, compact, ranges, family, strange, vector, cut, partial, words,
-             silence, sampled)}
+             silence, sampled, limits)}
 
 
 def main():

@@ -119,6 +119,26 @@ def test_what_forked_children_inherit_is_understood_alike(tmp_path, seed):
     assert sum(owner["allocations"] > 0 for owner in model["processes"]) > 3
 
 
+@pytest.mark.parametrize("write, what", [
+    (lambda writer: writer.limit(2, 5, 1, 5), "limit of an unknown process"),
+    (lambda writer: writer.limit(1, 5, 1, 5, 1), "limit of an unknown cgroup"),
+    (lambda writer: writer.use(1, 1, 5, 5), "memory of an unknown process or cgroup"),
+    (lambda writer: writer.use(2, 2, 5, 5), "memory of an unknown process or cgroup"),
+    (lambda writer: writer.record(fmt.CGROUP, bytes([2, 1, 97])), "cgroup out of order"),
+    (lambda writer: writer.record(fmt.LIMIT, bytes(5)), "record cut off"),
+])
+def test_limits_of_nobody_are_damage(tmp_path, write, what):
+    writer = fmt.CaptureWriter()
+    writer.process(1, pid=5)
+    write(writer)
+    path = tmp_path / "app.bin"
+    path.write_bytes(writer.finish())
+    assert say(path)["damage"]
+    said = subprocess.run([BUILD / "cli/memtrack", "info", path], check=False, capture_output=True,
+                          text=True)
+    assert said.returncode == 3 and what in said.stderr + said.stdout
+
+
 @pytest.mark.parametrize("seed", [3, 7])
 def test_a_part_of_the_processes_or_threads_can_be_asked_for(tmp_path, seed):
     data = captures.storm(seed, steps=800, threads=3, forks=2)

@@ -100,6 +100,30 @@ TEST(rare_names_and_sizes_are_read_as_they_are)
     golden_file_close(&file);
 }
 
+TEST(limits_name_processes_and_cgroups_of_the_capture)
+{
+    struct golden_file file;
+    struct capture *capture = open_golden("limits", &file);
+
+    CHECK(!capture->damage.is_damaged);
+    CHECK_EQUAL(capture->cgroup_count, 3);
+    CHECK_TEXT(capture->cgroups[1], "/app/job");
+    CHECK_EQUAL(capture->limit_count, 10); /* not that of a later version */
+    CHECK_EQUAL(capture->limits[0].kind, LIMIT_MACHINE);
+    CHECK_EQUAL(capture->limits[0].process_index, UINT32_MAX);
+    CHECK_EQUAL(capture->limits[3].kind, LIMIT_CGROUP_HIGH);
+    CHECK_EQUAL(capture->limits[3].cgroup, 1);
+    CHECK_EQUAL(capture->limits[3].bytes, 400 << 20);
+    CHECK(capture->limits[8].kind == LIMIT_ADDRESS_SPACE && !capture->limits[8].is_set);
+    CHECK_EQUAL(capture->use_count, 8);
+    CHECK_EQUAL(capture->uses[0].kind, USE_CGROUP);
+    CHECK_EQUAL(capture->uses[0].owner, 0);
+    CHECK_EQUAL(capture->uses[7].kind, USE_SWAP);
+    CHECK_EQUAL(capture->uses[7].owner, 1);
+    capture_close(capture);
+    golden_file_close(&file);
+}
+
 TEST(a_capture_without_an_end_is_truncated_and_read_up_to_its_bounds)
 {
     struct golden_file file;
