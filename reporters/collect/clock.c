@@ -11,6 +11,8 @@
 
 #include "base/memory.h"
 #include "collect/activity.h"
+#include "collect/limits.h"
+#include "collect/proc_files.h"
 #include "collect/records.h"
 #include "collect/rss.h"
 #include "memtrack/format.h"
@@ -31,6 +33,7 @@ enum {
     HAND_OVER_NS = 45000000,
     KEPT_TICKS = 64,           /* not noted yet; longer than the drain's poll */
     MAX_NOTED_TICKS = 1 << 12, /* in a record */
+    MOUNTS_MAX_BYTES = 1 << 18,
 };
 
 struct tick_time {
@@ -49,6 +52,7 @@ struct clock {
     uint32_t noted_count;
     struct records records;
     struct rss rss;
+    struct limits limits;
     uint64_t recorded_ns;    /* last tick in which anything was recorded */
     uint64_t handed_over_ns; /* last time records were handed over */
 };
@@ -162,6 +166,7 @@ static void *clock_run(void *argument)
         uint64_t now_ns = session_now_ns();
 
         tick(clock, now_ns);
+        limits_look(&clock->limits, clock->session, &clock->records, now_ns);
         rss_sample(&clock->rss, clock->session, &clock->records, now_ns);
         if (now_ns - clock->handed_over_ns >= HAND_OVER_NS)
             hand_over(clock, now_ns);
@@ -176,6 +181,17 @@ static void *clock_run(void *argument)
     return NULL;
 }
 
+static void find_limits(struct clock *clock)
+{
+    char *mountinfo = memory_allocate(MOUNTS_MAX_BYTES, 1);
+
+    if (proc_read(0, "self/mountinfo", mountinfo, MOUNTS_MAX_BYTES - 1) < 0)
+        mountinfo[0] = '\0'; /* then there are no cgroups to be seen */
+    limits_init(&clock->limits, mountinfo);
+    clock->rss.limits = &clock->limits;
+    free(mountinfo);
+}
+
 struct clock *clock_start(struct session *session, struct error *err)
 {
     struct clock *clock = memory_allocate(1, sizeof(*clock));
@@ -184,10 +200,12 @@ struct clock *clock_start(struct session *session, struct error *err)
     clock->session = session;
     clock->recorded_ns = clock->handed_over_ns = session_now_ns();
     rss_init(&clock->rss);
+    find_limits(clock);
     status = pthread_create(&clock->thread, NULL, clock_run, clock);
     if (status == 0)
         return clock;
     error_set(err, "the collector cannot start a thread: %s", strerror(status));
+    limits_finish(&clock->limits);
     free(clock);
     return NULL;
 }
@@ -200,6 +218,7 @@ void clock_stop(struct clock *clock)
     pool_wake(&clock->is_stopping, 1);
     pthread_join(clock->thread, NULL);
     rss_finish(&clock->rss);
+    limits_finish(&clock->limits);
     records_finish(&clock->records);
     free(clock);
 }

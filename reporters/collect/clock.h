@@ -1,5 +1,5 @@
 /*
- * The clock thread: ticks for the targets, their times and the resident memory for the capture.
+ * The clock thread: ticks for the targets, their times, resident memory and limits for the capture.
  */
 #ifndef COLLECT_CLOCK_H
 #define COLLECT_CLOCK_H

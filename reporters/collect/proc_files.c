@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -266,27 +267,97 @@ uint32_t proc_find(uint64_t inode, uint32_t inner_pid, bool (*is_wanted)(void *u
     return found;
 }
 
-int proc_open_resident(uint32_t pid)
+int proc_open_memory(uint32_t pid)
 {
     return open_file(pid, "statm");
 }
 
-bool proc_resident(int fd, uint64_t page_bytes, uint64_t *ret_bytes)
+/* The next of the numbers that a line is made of. */
+static uint64_t next_number(char **at)
 {
-    char text[STATM_BYTES];
-    uint64_t pages;
+    return strtoull(*at, at, 10);
+}
+
+bool proc_memory(int fd, uint64_t page_bytes, struct proc_memory *ret_memory)
+{
+    char text[STATM_BYTES], *at = text;
     ssize_t size_bytes;
 
     do
         size_bytes = pread(fd, text, sizeof(text) - 1, 0);
     while (size_bytes < 0 && errno == EINTR);
-    if (size_bytes < 0)
+    if (size_bytes <= 0)
         return false; /* ESRCH: gone */
     text[size_bytes] = '\0';
-    if (sscanf(text, "%*u %" SCNu64, &pages) != 1)
-        return false;
-    *ret_bytes = pages * page_bytes;
+    ret_memory->address_bytes = next_number(&at) * page_bytes;
+    ret_memory->resident_bytes = next_number(&at) * page_bytes;
+    for (int i = 0; i < 3; i++)
+        next_number(&at); /* shared, text, and what is always 0 */
+    ret_memory->data_bytes = next_number(&at) * page_bytes;
     return true;
+}
+
+/* The number behind a name at the beginning of a line, in KiB. */
+static bool find_kilobytes(const char *text, const char *name, uint64_t *ret_bytes)
+{
+    const char *at = strstr(text, name);
+
+    if (at == NULL)
+        return false;
+    *ret_bytes = strtoull(at + strlen(name), NULL, 10) * 1024;
+    return true;
+}
+
+bool proc_swapped(uint32_t pid, uint64_t *ret_bytes)
+{
+    char text[TEXT_BYTES];
+
+    return read_text(pid, "status", text) && find_kilobytes(text, "\nVmSwap:", ret_bytes);
+}
+
+bool proc_machine(uint64_t *ret_memory_bytes, uint64_t *ret_swap_bytes)
+{
+    char text[TEXT_BYTES];
+
+    return read_text(0, "meminfo", text) &&
+           find_kilobytes(text, "MemTotal:", ret_memory_bytes) && /* its first line */
+           find_kilobytes(text, "\nSwapTotal:", ret_swap_bytes);
+}
+
+/* A line of /proc/PID/limits: name, soft limit, hard limit, unit. Returns false when it is not there. */
+static bool find_limit(const char *text, const char *name, struct proc_limit *ret_limit)
+{
+    const char *at = strstr(text, name);
+    char *end;
+
+    if (at == NULL)
+        return false;
+    at += strlen(name);
+    at += strspn(at, " ");
+    ret_limit->bytes = strtoull(at, &end, 10);
+    ret_limit->is_set = end != at;
+    return ret_limit->is_set || strncmp(at, "unlimited", 9) == 0;
+}
+
+static bool ask_limit(uint32_t pid, enum __rlimit_resource resource, struct proc_limit *ret_limit)
+{
+    struct rlimit limit;
+
+    if (prlimit((pid_t)pid, resource, NULL, &limit) < 0)
+        return false;
+    *ret_limit = (struct proc_limit){limit.rlim_cur != RLIM_INFINITY, limit.rlim_cur};
+    return true;
+}
+
+/* prlimit() answers the owner and root; the file may be read by all who see the process. */
+bool proc_limits(uint32_t pid, struct proc_limit *ret_address, struct proc_limit *ret_data)
+{
+    char text[TEXT_BYTES];
+
+    if (ask_limit(pid, RLIMIT_AS, ret_address) && ask_limit(pid, RLIMIT_DATA, ret_data))
+        return true;
+    return read_text(pid, "limits", text) && find_limit(text, "\nMax address space", ret_address) &&
+           find_limit(text, "\nMax data size", ret_data);
 }
 
 bool proc_huge(uint32_t pid, uint64_t *ret_bytes)

@@ -63,17 +63,40 @@ uint32_t proc_find(uint64_t inode, uint32_t inner_pid, bool (*is_wanted)(void *u
                    void *user);
 
 /*
- * Open what proc_resident() reads: opening takes longer than reading.
+ * Open what proc_memory() reads: opening takes longer than reading.
  * Returns a descriptor, which stays with this process though its pid be given to another one; -1
  * when the process is gone or no descriptor is free. Context: any thread.
  */
-int proc_open_resident(uint32_t pid);
+int proc_open_memory(uint32_t pid);
+
+struct proc_memory {
+    uint64_t address_bytes; /* all that is mapped */
+    uint64_t resident_bytes;
+    uint64_t data_bytes; /* as RLIMIT_DATA counts it, and the stack */
+};
 
 /*
- * Read resident memory. fd: of proc_open_resident(), as often as you like.
+ * Read how large a process is. fd: of proc_open_memory(), as often as you like.
  * Returns false when the process is gone. Context: any thread.
  */
-bool proc_resident(int fd, uint64_t page_bytes, uint64_t *ret_bytes);
+bool proc_memory(int fd, uint64_t page_bytes, struct proc_memory *ret_memory);
+
+struct proc_limit {
+    bool is_set;
+    uint64_t bytes;
+};
+
+/*
+ * Read RLIMIT_AS and RLIMIT_DATA in force, the soft ones.
+ * Returns false when they are not to be known. Context: any thread.
+ */
+bool proc_limits(uint32_t pid, struct proc_limit *ret_address, struct proc_limit *ret_data);
+
+/* Read how much of a process is swapped out. Returns false when not known. Context: any thread. */
+bool proc_swapped(uint32_t pid, uint64_t *ret_bytes);
+
+/* Read how much memory and swap there is. Returns false when not known. Context: any thread. */
+bool proc_machine(uint64_t *ret_memory_bytes, uint64_t *ret_swap_bytes);
 
 /*
  * Read how much of the memory is in huge pages. Walks the page tables: takes long for large ones.

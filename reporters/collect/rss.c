@@ -41,15 +41,15 @@ void rss_finish(struct rss *rss)
         forget(rss, &rss->processes[i]);
 }
 
-static bool read_resident(struct rss *rss, struct rss_process *sample, uint32_t pid,
-                          uint64_t *ret_bytes)
+static bool read_memory(struct rss *rss, struct rss_process *sample, uint32_t pid,
+                        struct proc_memory *ret_memory)
 {
-    int file = sample->has_file ? sample->file : proc_open_resident(pid);
+    int file = sample->has_file ? sample->file : proc_open_memory(pid);
     bool is_read;
 
     if (file < 0)
         return false;
-    is_read = proc_resident(file, rss->page_bytes, ret_bytes);
+    is_read = proc_memory(file, rss->page_bytes, ret_memory);
     if (sample->has_file)
         return is_read;
     if (!is_read || rss->file_count == RSS_MAX_FILES) {
@@ -84,6 +84,28 @@ static void choose_period(struct rss_process *sample, bool is_quiet)
     sample->period_ns = period_ns < RSS_QUIET_NS ? period_ns : RSS_QUIET_NS;
 }
 
+/* Write what counts against a limit of the process, if it has it. written_bytes: brought up to date. */
+static void write_use(const struct rss *rss, uint32_t slot, enum limit_kind limit,
+                      enum use_kind kind, uint64_t time_ns, uint64_t bytes, uint64_t *written_bytes,
+                      struct records *records)
+{
+    uint32_t number = rss->processes[slot].number;
+
+    if (rss->limits == NULL || !limits_has(rss->limits, slot, number, limit)) {
+        *written_bytes = 0;
+        return;
+    }
+    if (bytes == *written_bytes)
+        return;
+    *written_bytes = bytes;
+    records_begin(records, RECORD_USE);
+    records_number(records, kind);
+    records_number(records, number);
+    records_number(records, time_ns);
+    records_number(records, bytes);
+    records_end(records);
+}
+
 static void sample_process(struct rss *rss, struct session *session, struct records *records,
                            uint32_t index, uint64_t now_ns)
 {
@@ -92,27 +114,32 @@ static void sample_process(struct rss *rss, struct session *session, struct reco
     uint32_t pid = atomic_load_explicit(&process->pid, memory_order_relaxed);
     uint32_t number = sample->number;
     uint32_t activity = atomic_load_explicit(&process->activity, memory_order_relaxed);
-    uint64_t resident_bytes, huge_before = sample->huge_bytes;
+    uint64_t huge_before = sample->huge_bytes, time_ns = now_ns - session->start_ns;
+    struct proc_memory memory;
     bool is_same;
 
     sample->sampled_ns = now_ns;
-    if (pid == 0 || !read_resident(rss, sample, pid, &resident_bytes) || resident_bytes == 0)
+    if (pid == 0 || !read_memory(rss, sample, pid, &memory) || memory.resident_bytes == 0)
         return; /* ended: a zombie has no memory */
     read_huge(sample, pid, session_now_ns());
     /* Its slot may have become another's while we read. */
     if (number != atomic_load_explicit(&process->number, memory_order_acquire))
         return;
-    is_same = resident_bytes == sample->resident_bytes && huge_before == sample->huge_bytes;
+    write_use(rss, index, LIMIT_ADDRESS_SPACE, USE_ADDRESS_SPACE, time_ns, memory.address_bytes,
+              &sample->address_bytes, records);
+    write_use(rss, index, LIMIT_DATA, USE_DATA, time_ns, memory.data_bytes, &sample->data_bytes,
+              records);
+    is_same = memory.resident_bytes == sample->resident_bytes && huge_before == sample->huge_bytes;
     choose_period(sample, is_same && activity == sample->activity);
     sample->activity = activity;
     if (is_same && now_ns - sample->written_ns < UNCHANGED_NS)
         return;
-    sample->resident_bytes = resident_bytes;
+    sample->resident_bytes = memory.resident_bytes;
     sample->written_ns = now_ns;
     records_begin(records, RECORD_RSS);
     records_number(records, number);
-    records_number(records, now_ns - session->start_ns);
-    records_number(records, resident_bytes);
+    records_number(records, time_ns);
+    records_number(records, memory.resident_bytes);
     records_number(records, sample->huge_bytes);
     records_end(records);
 }

@@ -4,6 +4,7 @@
 #ifndef COLLECT_RSS_H
 #define COLLECT_RSS_H
 
+#include "collect/limits.h"
 #include "collect/records.h"
 #include "collect/session.h"
 
@@ -20,8 +21,10 @@ struct rss_process {
     uint32_t number;   /* whose samples these are; 0: nobody's */
     uint32_t activity; /* the process's, at the last sample */
     bool has_file;
-    int file;                /* of proc_open_resident(), when there is one */
+    int file;                /* of proc_open_memory(), when there is one */
     uint64_t resident_bytes; /* last written */
+    uint64_t address_bytes;  /* likewise; 0: no limit asks for it */
+    uint64_t data_bytes;     /* likewise */
     uint64_t huge_bytes;     /* last read */
     uint64_t sampled_ns, period_ns;
     uint64_t written_ns, huge_ns, huge_period_ns;
@@ -32,6 +35,7 @@ struct rss {
     uint64_t sampled_ns;
     uint32_t next; /* process to begin with, when there are too many for one time */
     uint32_t file_count;
+    const struct limits *limits; /* the clock's; NULL: there are none */
     struct rss_process processes[POOL_PROCESS_COUNT];
 };
 
@@ -44,7 +48,8 @@ void rss_finish(struct rss *rss);
 /*
  * Sample who is due: each 10 ms who records or changes his size, others ever more rarely, down to
  * each 160 ms; huge pages each second, or more rarely where reading them takes long or nothing goes
- * on. An unchanged value is written once a second.
+ * on. An unchanged value is written once a second. Of a process whose address space or data is limited,
+ * those are written when they change.
  * Context: clock thread.
  */
 void rss_sample(struct rss *rss, struct session *session, struct records *records, uint64_t now_ns);
