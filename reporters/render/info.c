@@ -10,6 +10,7 @@
 #include "print/table.h"
 #include "render/parts.h"
 #include "report/labels.h"
+#include "report/limits.h"
 
 #include <string.h>
 #include <time.h>
@@ -205,6 +206,66 @@ static void write_sections(const struct render_input *input, FILE *out)
     fputc('\n', out);
 }
 
+static const char *cgroup_of(const struct capture *capture, const struct limit_row *row)
+{
+    return row->cgroup < capture->cgroup_count ? capture->cgroups[row->cgroup] : "";
+}
+
+static void write_limits(const struct render_input *input, FILE *out)
+{
+    static const struct table_column columns[] = {
+        {.title = "LIMIT", .kind = TABLE_WORD},     {.title = "BYTES", .kind = TABLE_NUMBER},
+        {.title = "FROM", .kind = TABLE_NUMBER},    {.title = "PROCESSES", .kind = TABLE_NUMBER},
+        {.title = "OF CGROUP", .kind = TABLE_PATH},
+    };
+    struct limit_rows rows = limit_rows_collect(input->capture);
+    struct text_style style = parts_style(input->options);
+    struct table *table;
+
+    if (rows.count == 0)
+        return;
+    table = table_create(columns, sizeof(columns) / sizeof(columns[0]), &style);
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct limit_row *row = &rows.rows[i];
+
+        table_add(table, limit_name(row->kind));
+        table_add(table, row->is_set ? units_format_size(row->bytes, 0).text : "none");
+        table_add(table, units_format_time(row->from_ns, 0).text);
+        table_add(table,
+                  row->process_count > 0 ? numbers_format_count(row->process_count).text : "all");
+        table_add(table, cgroup_of(input->capture, row));
+    }
+    table_finish(table, true, out);
+    fputc('\n', out);
+    limit_rows_finish(&rows);
+}
+
+static void write_limits_json(struct json_writer *json, const struct capture *capture)
+{
+    struct limit_rows rows = limit_rows_collect(capture);
+
+    json_write_open_rows(json, "limits");
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct limit_row *row = &rows.rows[i];
+
+        json_write_open_object(json, NULL);
+        json_write_text(json, "limit", limit_name(row->kind));
+        if (row->is_set)
+            json_write_number(json, "bytes", row->bytes);
+        else
+            json_write_null(json, "bytes");
+        json_write_number(json, "from_ns", row->from_ns);
+        json_write_number_or_null(json, "processes", row->process_count);
+        if (row->cgroup < capture->cgroup_count)
+            json_write_text(json, "cgroup", capture->cgroups[row->cgroup]);
+        else
+            json_write_null(json, "cgroup");
+        json_write_close(json);
+    }
+    json_write_close(json);
+    limit_rows_finish(&rows);
+}
+
 static void write_verification(const struct capture *capture,
                                const struct verification *verification, FILE *out)
 {
@@ -223,6 +284,7 @@ static void write_text(const struct render_input *input, const struct verificati
     parts_write_header(input, out);
     write_session(input, &pool, out);
     write_sections(input, out);
+    write_limits(input, out);
     collect_facts(input->capture, facts);
     for (unsigned i = 0; i < FACT_COUNT; i++)
         write_line(out, facts[i].name, numbers_format_count(facts[i].value).text);
@@ -269,6 +331,7 @@ static void write_json(const struct render_input *input, const struct verificati
         json_write_number(&json, "verified_events", verification->events);
     else
         json_write_null(&json, "verified_events");
+    write_limits_json(&json, input->capture);
     json_write_close(&json);
     json_write_finish(&json);
 }
