@@ -9,9 +9,11 @@ import figures
 import measure
 import servers
 import streams
+import suites
 import tools
 
-SECTIONS = {**figures.SECTIONS, "streams": streams.streams, "servers": servers.servers}
+SECTIONS = {**figures.SECTIONS, "suite": suites.suite, "streams": streams.streams,
+            "servers": servers.servers}
 HEAD = ("figure", "plain", "memtrack", "at most", "holds", "whole tree", "memray", "heaptrack")
 
 

@@ -41,7 +41,7 @@ class Setting:
     share: float       # of the full sizes
 
 
-def _commands(setting, candidates, argv, env=None, options=()):
+def under_tools(setting, candidates, argv, env=None, options=()):
     """Return {tool name: function that runs argv under it}, with `plain` first.
 
     options: of the tools that know them, memtrack and memray.
@@ -57,13 +57,15 @@ def _commands(setting, candidates, argv, env=None, options=()):
     return {tool.name: functools.partial(run, tool) for tool in chosen}
 
 
-def _ratio(samples, name, field="program_cpu"):
+def ratio_of(samples, name, field="program_cpu"):
+    """Return the medians' ratio of a tool to the plain run, None when it was not there."""
     if name not in samples:
         return None
     return measure.median(samples[name], field) / measure.median(samples["plain"], field)
 
 
-def _times(ratio):
+def as_times(ratio):
+    """Return a ratio as text, of nothing an empty one."""
     return "" if ratio is None else f"{ratio:.2f}"
 
 
@@ -74,14 +76,16 @@ def python_programs(setting):
         for workload in workloads.ALL:
             script = setting.folder / "workload.py"
             script.write_text(workload.text(setting.share), encoding="utf-8")
-            commands = _commands(setting, [setting.memray_of(python), setting.heaptrack],
+            commands = under_tools(setting, [setting.memray_of(python), setting.heaptrack],
                                  [python, str(script)], dict(workload.env), workload.options)
             samples = measure.in_turns(commands, setting.rounds)
-            ratio, most = _ratio(samples, "memtrack"), workloads.most_for(workload, version)
+            ratio, most = ratio_of(samples, "memtrack"), workloads.most_for(workload, version)
             yield Row(f"{workload.name}, Python {'.'.join(map(str, version))}",
-                      f"{measure.median(samples['plain'], 'program_cpu'):.2f} s", _times(ratio),
-                      f"{most}", round(ratio, 2) <= most, _times(_ratio(samples, "memtrack", "tree_cpu")),
-                      _times(_ratio(samples, "memray")), _times(_ratio(samples, "heaptrack")))
+                      f"{measure.median(samples['plain'], 'program_cpu'):.2f} s", as_times(ratio),
+                      f"{most}", round(ratio, 2) <= most,
+                      as_times(ratio_of(samples, "memtrack", "tree_cpu")),
+                      as_times(ratio_of(samples, "memray")),
+                      as_times(ratio_of(samples, "heaptrack")))
 
 
 def _ns_of_event(sample):
@@ -102,7 +106,7 @@ def c_loops(setting):
             rounds = int(400_000 * setting.share) // BURST_ROUNDS * BURST_ROUNDS or BURST_ROUNDS
             rounds = rounds if is_burst else rounds * 10
             argv = [setting.loops, "tight", threads, rounds, BURST_PAUSE_US if is_burst else 0]
-            commands = _commands(setting, [setting.heaptrack], argv)
+            commands = under_tools(setting, [setting.heaptrack], argv)
             samples = measure.in_turns(commands, setting.rounds)
             added, beside = _added(samples, "memtrack"), _added(samples, "heaptrack")
             what = "bursts" if is_burst else "full speed, waits included"
@@ -111,7 +115,7 @@ def c_loops(setting):
                       f"{statistics.median(map(_ns_of_event, samples['plain'])):.1f} ns",
                       f"{added:+.1f} ns", f"{most} ns" if is_burst else "",
                       added <= most if is_burst else None,
-                      _times(_ratio(samples, "memtrack", "tree_cpu")), "",
+                      as_times(ratio_of(samples, "memtrack", "tree_cpu")), "",
                       "" if beside is None else f"{beside:+.0f} ns")
 
 
@@ -132,16 +136,16 @@ def partial(setting):
         if workload:
             script.write_text(workload.text(setting.share), encoding="utf-8")
         variants = [setting.memtrack.having(what, *options) for what, options, _ in PARTIAL]
-        commands = {tool: run for tool, run in _commands(
+        commands = {tool: run for tool, run in under_tools(
             setting, variants, argv, env, workload.options if workload else ()).items()
                     if tool != "memtrack"}
         samples = measure.in_turns(commands, setting.rounds)
         for what, _, most in PARTIAL:
-            ratio = _ratio(samples, what)
+            ratio = ratio_of(samples, what)
             yield Row(f"{name}, {what}", f"{measure.median(samples['plain'], 'program_cpu'):.2f} s",
-                      _times(ratio), "" if most is None else f"{most}",
+                      as_times(ratio), "" if most is None else f"{most}",
                       None if most is None else round(ratio, 2) <= most,
-                      _times(_ratio(samples, what, "tree_cpu")))
+                      as_times(ratio_of(samples, what, "tree_cpu")))
 
 
 def _report(setting, *arguments):
@@ -187,7 +191,7 @@ def start_up(setting):
     rounds = max(setting.rounds, 15)
     python = setting.pythons[0]
     memray = setting.memray_of(python)
-    samples = measure.in_turns(_commands(setting, [setting.heaptrack], ["/bin/true"]), rounds)
+    samples = measure.in_turns(under_tools(setting, [setting.heaptrack], ["/bin/true"]), rounds)
     plain = measure.median(samples["plain"], "wall")
     over = {name: (measure.median(row, "wall") - plain) * 1e3 for name, row in samples.items()}
     script = setting.folder / "empty.py"
@@ -220,7 +224,7 @@ def memory(setting):
     script.write_text(json_workload.text(setting.share), encoding="utf-8")
     for name, argv in (("C, 1 thread", [setting.loops, "random", 1, int(500_000 * setting.share)]),
                        ("Python, json", [python, script])):
-        samples = measure.in_turns(_commands(setting, [], argv), min(setting.rounds, 7))
+        samples = measure.in_turns(under_tools(setting, [], argv), min(setting.rounds, 7))
         own = {tool: [(s.words["RssAnon"] + s.words["RssFile"]) / 1024 for s in row]
                for tool, row in samples.items()}
         added = statistics.median(own["memtrack"]) - statistics.median(own["plain"])
