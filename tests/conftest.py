@@ -5,6 +5,7 @@ MEMTRACK_BINARY (build/cli/memtrack) and MEMTRACK_PROGRAMS (build/tests). By han
 
     MEMTRACK_BUILD=build pytest tests/conformance
 """
+import fcntl
 import os
 import pathlib
 import signal
@@ -87,23 +88,26 @@ def any_python():
 def packages(tmp_path_factory):
     """Return an interpreter that has a package of PyPI, by its name.
 
-    They are installed into one environment, kept in MEMTRACK_TEST_PACKAGES if that is set. A machine
-    that cannot install them skips what needs them.
+    They are installed into one environment, kept in MEMTRACK_TEST_PACKAGES if that is set, by one of
+    the processes that run tests at once while the others wait. A machine that cannot install them skips
+    what needs them.
     """
     home = os.environ.get("MEMTRACK_TEST_PACKAGES") or tmp_path_factory.mktemp("packages")
     home = pathlib.Path(home)
     python = home / "bin" / "python"
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", home], check=True)
 
     def have(name):
-        wanted = [python, "-c", f"import {name}"]
-        if subprocess.run(wanted, stderr=subprocess.DEVNULL, check=False).returncode != 0:
-            installed = subprocess.run([python, "-m", "pip", "install", "-q", name],
-                                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                       text=True, timeout=900, check=False)
-            if installed.returncode != 0:
-                pytest.skip(f"{name} cannot be installed: {installed.stdout[-300:]}")
+        with open(f"{home}.lock", "w", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not python.exists():
+                subprocess.run([sys.executable, "-m", "venv", home], check=True)
+            wanted = [python, "-c", f"import {name}"]
+            if subprocess.run(wanted, stderr=subprocess.DEVNULL, check=False).returncode != 0:
+                installed = subprocess.run([python, "-m", "pip", "install", "-q", name],
+                                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                           text=True, timeout=900, check=False)
+                if installed.returncode != 0:
+                    pytest.skip(f"{name} cannot be installed: {installed.stdout[-300:]}")
         return python
 
     return have

@@ -22,7 +22,7 @@ def running(memtrack):
                                       "print(os.getpid(), flush=True)\nsys.stdin.read()",
                                       stdin=subprocess.PIPE)
     pid = int(process.stdout.readline())
-    [name] = set(sockets()) - before
+    [name] = [name for name in set(sockets()) - before if ask(name, request(STATUS, pid)) == DONE]
     yield process, capture, pid, name
     process.communicate(timeout=60)
 
