@@ -159,6 +159,7 @@ enum summary_field {
     SUMMARY_RAW_BYTES = 8,
     SUMMARY_RSS_BYTES = 9,
     SUMMARY_REASON = 10,
+    SUMMARY_IS_SNAPSHOT = 11, /* left out: 0 */
 };
 
 /* Records of EVENTS, as coders 1 and 2 have them. */

@@ -100,6 +100,7 @@ struct capture_summary {
     bool is_present;
     uint64_t cpu_ns, ended_ns, events, slots, lost, holes, faults, raw_bytes, rss_bytes;
     const char *reason; /* "" : ended as it should */
+    bool is_snapshot;   /* a copy, up to an instant, of a capture that went on */
 };
 
 /* From an instant on events were recorded or not. */

@@ -273,11 +273,13 @@ static void begin_tables(struct capture *capture)
 
 /*
  * Only a capture that is clean and right to its end has all events of all its processes. Of any
- * other, what is beyond a process's bound may lack its other half in a thread not yet written.
+ * other, and of a snapshot, what is beyond a process's bound may lack its other half in a thread not
+ * yet written.
  */
 static void set_bounds(struct capture *capture)
 {
-    bool is_whole = capture->state == CAPTURE_CLEAN && !capture->damage.is_damaged;
+    bool is_whole = capture->state == CAPTURE_CLEAN && !capture->damage.is_damaged &&
+                    !capture->summary.is_snapshot;
 
     for (uint32_t i = 0; i < capture->process_count && is_whole; i++)
         capture->processes[i].bound_segment = UINT64_MAX;

@@ -49,6 +49,12 @@ struct directory {
     uint64_t last_offset, last_segments[2];
 };
 
+struct capture_writer_point {
+    int fd; /* the writer's file, by a descriptor of its own */
+    uint64_t file_bytes;
+    struct directory directory;
+};
+
 struct capture_writer {
     int fd;
     bool is_adopted; /* the file is the caller's, and written once from front to end */
@@ -241,6 +247,17 @@ static void remember_section(struct capture_writer *writer, const struct writer_
     *last_segment = section->first_segment;
 }
 
+static struct directory copy_directory(const struct directory *directory)
+{
+    struct directory copy = *directory;
+
+    copy.capacity_bytes = directory->size_bytes;
+    copy.bytes = memory_allocate(directory->size_bytes + 1, 1);
+    if (directory->size_bytes > 0)
+        memcpy(copy.bytes, directory->bytes, directory->size_bytes);
+    return copy;
+}
+
 /* Take the next number of what remember_section() has written. */
 static uint64_t take_number(const struct directory *directory, size_t *at)
 {
@@ -316,6 +333,58 @@ bool capture_writer_section(struct capture_writer *writer, const struct writer_s
     if (err != NULL)
         *err = writer->error;
     return false;
+}
+
+struct capture_writer_point *capture_writer_point(const struct capture_writer *writer,
+                                                  struct error *err)
+{
+    struct capture_writer_point *point;
+    int fd = writer->has_failed ? -1 : fcntl(writer->fd, F_DUPFD_CLOEXEC, 0);
+
+    if (fd < 0) {
+        if (writer->has_failed && err != NULL)
+            *err = writer->error;
+        else
+            error_set(err, "%s: cannot be read again: %s", writer->path, strerror(errno));
+        return NULL;
+    }
+    point = memory_allocate(1, sizeof(*point));
+    point->fd = fd;
+    point->file_bytes = writer->file_bytes;
+    point->directory = copy_directory(&writer->directory);
+    return point;
+}
+
+int capture_writer_point_fd(const struct capture_writer_point *point)
+{
+    return point->fd;
+}
+
+uint64_t capture_writer_point_bytes(const struct capture_writer_point *point)
+{
+    return point->file_bytes;
+}
+
+void capture_writer_point_free(struct capture_writer_point *point)
+{
+    if (point == NULL)
+        return;
+    close(point->fd);
+    free(point->directory.bytes);
+    free(point);
+}
+
+struct capture_writer *capture_writer_resume(int fd, const char *name,
+                                             const struct capture_writer_point *point)
+{
+    struct capture_writer *writer = memory_allocate(1, sizeof(*writer));
+
+    writer->fd = fd;
+    writer->is_adopted = true;
+    writer->path = memory_copy_text(name);
+    writer->file_bytes = point->file_bytes;
+    writer->directory = copy_directory(&point->directory);
+    return writer;
 }
 
 uint64_t capture_writer_bytes(const struct capture_writer *writer)

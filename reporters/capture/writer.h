@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 struct capture_writer;
+struct capture_writer_point;
 
 /* A payload to be written; the fields mean what they mean in the section header. */
 struct writer_section {
@@ -52,6 +53,31 @@ struct capture_writer *capture_writer_adopt(int fd, const char *name, const uint
  */
 bool capture_writer_section(struct capture_writer *writer, const struct writer_section *section,
                             struct error *err);
+
+/*
+ * What has been written so far, to be copied and gone on with.
+ * Returns NULL with err after a failed write; else to be given to capture_writer_point_free(), and
+ * good for longer than the writer lives. It takes time and memory by the number of sections: a few
+ * bytes each.
+ * Context: tool, the thread that writes.
+ */
+struct capture_writer_point *capture_writer_point(const struct capture_writer *writer,
+                                                  struct error *err);
+
+/* The file itself, to read the bytes below capture_writer_point_bytes() from; the point's. */
+int capture_writer_point_fd(const struct capture_writer_point *point);
+uint64_t capture_writer_point_bytes(const struct capture_writer_point *point);
+
+/* Give it back; NULL is allowed. Context: tool. */
+void capture_writer_point_free(struct capture_writer_point *point);
+
+/*
+ * Go on behind a copy of what stood before a point, as capture_writer_adopt() does with a new file.
+ * fd: holds the copy and stands at its end; stays the caller's. point: stays the caller's.
+ * Context: tool.
+ */
+struct capture_writer *capture_writer_resume(int fd, const char *name,
+                                             const struct capture_writer_point *point);
 
 /* Bytes in the file so far. */
 uint64_t capture_writer_bytes(const struct capture_writer *writer);

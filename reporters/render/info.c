@@ -160,7 +160,9 @@ static void write_session(const struct render_input *input, struct memory_pool *
 
     for (size_t i = 0; i < sizeof(session->uuid); i++)
         snprintf(text + 2 * i, 3, "%02x", session->uuid[i]);
-    write_line(out, "state", label_state(capture->state));
+    write_line(out, "state",
+               capture->summary.is_snapshot ? "a snapshot: the recording went on"
+                                            : label_state(capture->state));
     write_line(out, "size", units_format_size(capture->file_bytes, 0).text);
     write_line(out, "session", text);
     write_line(out, "started", time_text(pool, session->realtime_ns));
@@ -303,6 +305,7 @@ static void write_json(const struct render_input *input, const struct verificati
     json_write_init(&json, out);
     parts_open_json(&json, input, "info");
     json_write_number(&json, "file_bytes", input->capture->file_bytes);
+    json_write_bool(&json, "snapshot", input->capture->summary.is_snapshot);
     json_write_open_rows(&json, "sections");
     for (unsigned i = 0; i < SUM_COUNT; i++) {
         const struct section_sum *sum = &sums.sums[i];

@@ -58,7 +58,7 @@ def fork_parent(capture, number):
 
 def ordered_events(capture):
     """All events that may be used, in their true order."""
-    whole = capture.clean and capture.damage is None
+    whole = capture.clean and capture.damage is None and not capture.summary.get("snapshot")
     runs = defaultdict(list)
     index = {number: i for i, number in enumerate(capture.processes)}
     for part in capture.events:

@@ -237,8 +237,8 @@ def vector():
     return trace.finish()
 
 
-def cut():
-    """The collector died: no trailer, and events beyond the last bound."""
+def beyond_its_bounds():
+    """A writer of a capture with events beyond the last bound."""
     trace = Trace()
     trace.session("app.py")
     stack = script_stack(trace)
@@ -252,7 +252,19 @@ def cut():
     for i in range(10):
         one.alloc(HEAP + 2 * MIB + i * 128, 1000, stack("<module> main"))
     one.flush()
-    return trace.writer.cut()
+    return trace.writer
+
+
+def cut():
+    """The collector died: no trailer, and events beyond the last bound."""
+    return beyond_its_bounds().cut()
+
+
+def snapshot():
+    """A copy of a capture that goes on, with an end: not all that is in it is of it."""
+    writer = beyond_its_bounds()
+    writer.summary(ended_ns=41_000_000, snapshot=1)
+    return writer.finish()
 
 
 def partial():

@@ -156,6 +156,11 @@ def test_truncated_captures_are_understood_alike(tmp_path):
     assert counts == sorted(counts) and 0 < counts[1] < counts[10] < counts[-1]
 
 
+def test_a_snapshot_is_read_up_to_its_bounds(tmp_path):
+    totals = compare(tmp_path, captures.snapshot())["totals"]
+    assert totals["allocations"] == 80 and totals["leaked_bytes"] == 40 * 150
+
+
 @pytest.mark.parametrize("part", [{}, {"process": 2}, {"tid": 61}, {"pools": True}])
 def test_what_programs_say_is_understood_alike(tmp_path, part):
     model = compare(tmp_path, captures.words(), **part)
