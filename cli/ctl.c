@@ -10,6 +10,7 @@
 #include "message.h"
 #include "print/numbers.h"
 #include "print/units.h"
+#include "words.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -35,17 +36,16 @@ enum {
 enum outcome {
     NOT_FOUND,
     DONE,
-    FAILED, /* it has been said why */
+    FAILED,      /* it has been said why */
+    NOT_WRITTEN, /* likewise */
 };
 
 static const struct {
     const char *word;
     enum control_command command;
 } words[] = {
-    {"start", CONTROL_START},
-    {"stop", CONTROL_STOP},
-    {"mark", CONTROL_MARK},
-    {"status", CONTROL_STATUS},
+    {"start", CONTROL_START},       {"stop", CONTROL_STOP},     {"mark", CONTROL_MARK},
+    {"snapshot", CONTROL_SNAPSHOT}, {"status", CONTROL_STATUS},
 };
 
 /* Fill in what the user wants. Returns false with err. */
@@ -71,7 +71,7 @@ static bool parse_request(const struct option_values *values, struct control_req
            strcmp(words[index].word, values->operands[1]) != 0)
         index++;
     if (index == sizeof(words) / sizeof(words[0])) {
-        error_set(err, "%s: use start, stop, mark NAME or status", values->operands[1]);
+        error_set(err, "%s: use start, stop, mark NAME, snapshot or status", values->operands[1]);
         return false;
     }
     *request = (struct control_request){.magic = CONTROL_MAGIC,
@@ -86,6 +86,41 @@ static bool parse_request(const struct option_values *values, struct control_req
         return false;
     }
     return true;
+}
+
+/* What -o and -f say is the snapshot's. */
+static bool take_file(const struct option_values *values, struct control_request *request,
+                      struct error *err)
+{
+    const char *name = values->values[OPTION_SNAPSHOT];
+    char *path;
+    bool is_taken;
+
+    if (request->command != CONTROL_SNAPSHOT) {
+        if (name == NULL && !values->is_set[OPTION_FORCE])
+            return true;
+        error_set(err, "%s: -o and -f are for snapshot", values->operands[1]);
+        return false;
+    }
+    if (values->is_set[OPTION_FORCE])
+        request->flags |= CONTROL_MAY_OVERWRITE;
+    if (name == NULL)
+        return true;
+    if (name[0] == '\0' || strcmp(name, "-") == 0) {
+        error_set(err, "-o %s: a snapshot needs the name of a file", name);
+        return false;
+    }
+    path = words_absolute_path(name); /* the collector is elsewhere */
+    is_taken = path != NULL && strlen(path) < sizeof(request->name);
+    if (path == NULL)
+        error_set(err, "%s: the working directory is gone", name);
+    else if (!is_taken)
+        error_set(err, "%s: the path is longer than %zu bytes", name, sizeof(request->name) - 1);
+    else
+        memcpy(request->name, path, strlen(path));
+    request->name_bytes = (uint32_t)strlen(request->name);
+    free(path);
+    return is_taken;
 }
 
 static bool take_name(const char *name, struct control_request *request, struct error *err)
@@ -124,32 +159,63 @@ static int connect_to(const char *name)
     return -1;
 }
 
+/* Returns false when there is none: one of an earlier version, or that has just ended, hangs up. */
+static bool receive(int fd, struct control_answer *ret_answer)
+{
+    ssize_t received;
+
+    do
+        received = recv(fd, ret_answer, sizeof(*ret_answer), 0);
+    while (received < 0 && errno == EINTR);
+    if (received < (ssize_t)sizeof(*ret_answer) || ret_answer->magic != CONTROL_MAGIC)
+        return false;
+    ret_answer->text[sizeof(ret_answer->text) - 1] = '\0';
+    return true;
+}
+
+/* A collector that is at work says so at once, and then takes as long as it takes. */
+static bool receive_last(int fd, struct control_answer *ret_answer)
+{
+    static const struct timeval no_limit;
+
+    if (!receive(fd, ret_answer))
+        return false;
+    if (ret_answer->status != CONTROL_UNDER_WAY)
+        return true;
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &no_limit, sizeof(no_limit));
+    if (receive(fd, ret_answer))
+        return true;
+    ret_answer->status = CONTROL_FAILED;
+    strcpy(ret_answer->text, "the collector has ended before it was done");
+    return true;
+}
+
 /* Ask one collector. */
 static enum outcome ask(const char *name, const struct control_request *request,
                         struct control_answer *ret_answer)
 {
     int fd = connect_to(name);
-    enum outcome outcome = NOT_FOUND;
-    ssize_t received;
+    bool is_answered;
 
     if (fd < 0)
         return NOT_FOUND;
     send(fd, request, sizeof(*request), MSG_NOSIGNAL);
-    do
-        received = recv(fd, ret_answer, sizeof(*ret_answer), 0);
-    while (received < 0 && errno == EINTR);
+    is_answered = receive_last(fd, ret_answer);
     close(fd);
-    /* One of an earlier version, or that has just ended, hangs up. */
-    if (received < (ssize_t)sizeof(*ret_answer) || ret_answer->magic != CONTROL_MAGIC)
+    if (!is_answered)
         return NOT_FOUND;
-    ret_answer->capture_path[sizeof(ret_answer->capture_path) - 1] = '\0';
-    if (ret_answer->status == CONTROL_DONE)
-        outcome = DONE;
-    if (ret_answer->status == CONTROL_INCOMPATIBLE) {
+    switch (ret_answer->status) {
+    case CONTROL_DONE:
+        return DONE;
+    case CONTROL_INCOMPATIBLE:
         message_print("the collector is of another version: use the memtrack that started it");
-        outcome = FAILED;
+        return FAILED;
+    case CONTROL_FAILED:
+        message_print("%s", ret_answer->text);
+        return NOT_WRITTEN;
+    default:
+        return NOT_FOUND;
     }
-    return outcome;
 }
 
 /* Take a collector's name out of a line of /proc/net/unix. Returns NULL when it is none's. */
@@ -216,7 +282,7 @@ static void print_status(const struct control_answer *answer)
     printf("%s, %s process%s, %s after the start, into %s\n",
            answer->state <= POOL_ENDED ? states[answer->state] : "unknown",
            numbers_format_count(answer->processes).text, answer->processes == 1 ? "" : "es",
-           units_format_time(answer->since_ns, 0).text, answer->capture_path);
+           units_format_time(answer->since_ns, 0).text, answer->text);
 }
 
 int command_ctl(enum command_id id, const struct option_values *values)
@@ -227,7 +293,7 @@ int command_ctl(enum command_id id, const struct option_values *values)
     struct error err;
 
     (void)id;
-    if (!parse_request(values, &request, &err) ||
+    if (!parse_request(values, &request, &err) || !take_file(values, &request, &err) ||
         (request.command == CONTROL_MARK && !take_name(values->operands[2], &request, &err))) {
         message_print("%s", err.text);
         return EXIT_USAGE;
@@ -236,8 +302,10 @@ int command_ctl(enum command_id id, const struct option_values *values)
     if (outcome == NOT_FOUND)
         say_not_tracked(request.pid);
     if (outcome != DONE)
-        return EXIT_INPUT;
+        return outcome == NOT_WRITTEN ? EXIT_OUTPUT : EXIT_INPUT;
     if (request.command == CONTROL_STATUS)
         print_status(&answer);
+    if (request.command == CONTROL_SNAPSHOT)
+        puts(answer.text);
     return EXIT_DONE;
 }

@@ -27,7 +27,7 @@ _memtrack()
         options="-h --help -o --output -f --force -q --quiet -v --verbose -m -c --sample-bytes --min-size --dormant --delay --duration --no-follow --follow-fork --trace-python-allocators --pymalloc"
         ;;
     ctl)
-        options="-h --help"
+        options="-h --help -o --output -f --force"
         ;;
     summary)
         options="-h --help -o --output -f --force -q --quiet --leaks --allocated --temporary-allocations --pools --process --thread --sort -n --rows --show-runtime --json --width --color --ascii --no-pager"

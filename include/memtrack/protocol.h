@@ -426,20 +426,26 @@ struct handshake_answer {
 };
 
 /*
- * Control, over the same socket: one request and one answer a connection. Whoever is the collector's
+ * Control, over the same socket: one request a connection, and one answer, or UNDER_WAY before it. Whoever is the collector's
  * user, or root, may ask (SO_PEERCRED); the session is the one that the process is in, all of it.
  */
 #define CONTROL_MAGIC UINT32_C(0x434b544d) /* "MTKC" */
 
 enum {
-    CONTROL_NAME_BYTES = 1000,
+    CONTROL_NAME_BYTES = 1000, /* of a mark */
+    CONTROL_TEXT_BYTES = POOL_PATH_BYTES + 512,
 };
 
 enum control_command {
     CONTROL_STATUS = 1,
     CONTROL_START = 2,
-    CONTROL_STOP = 3, /* until the next start */
-    CONTROL_MARK = 4, /* name */
+    CONTROL_STOP = 3,     /* until the next start */
+    CONTROL_MARK = 4,     /* name */
+    CONTROL_SNAPSHOT = 5, /* name: absolute path of the file; none: the collector names it */
+};
+
+enum control_flag {
+    CONTROL_MAY_OVERWRITE = 1u << 0, /* of CONTROL_SNAPSHOT */
 };
 
 struct control_request {
@@ -448,8 +454,9 @@ struct control_request {
     uint16_t minor;
     uint32_t command; /* enum control_command */
     uint32_t pid;     /* a process of the session, as the collector sees it */
+    uint32_t flags;   /* enum control_flag */
     uint32_t name_bytes;
-    char name[CONTROL_NAME_BYTES];
+    char name[POOL_PATH_BYTES];
 };
 
 enum control_status {
@@ -457,18 +464,21 @@ enum control_status {
     CONTROL_NOT_TRACKED = 1,  /* the process is not in this session */
     CONTROL_REFUSED = 2,      /* another user */
     CONTROL_INCOMPATIBLE = 3, /* major differs, or the command is not known */
+    CONTROL_UNDER_WAY = 4,    /* it takes a while: another answer follows */
+    CONTROL_FAILED = 5,       /* text says why */
 };
 
 struct control_answer {
     uint32_t magic;
     uint16_t major;
     uint16_t minor;
-    uint32_t status;                    /* enum control_status; what follows is for CONTROL_DONE */
-    uint32_t state;                     /* enum pool_state, after the request */
-    uint64_t since_ns;                  /* the session's start */
-    uint32_t processes;                 /* of the session, alive */
-    uint32_t collector_pid;             /* as it sees itself */
-    char capture_path[POOL_PATH_BYTES]; /* NUL-terminated */
+    uint32_t status;        /* enum control_status; what follows is for CONTROL_DONE */
+    uint32_t state;         /* enum pool_state, after the request */
+    uint64_t since_ns;      /* the session's start */
+    uint32_t processes;     /* of the session, alive */
+    uint32_t collector_pid; /* as it sees itself */
+    char text
+        [CONTROL_TEXT_BYTES]; /* NUL-terminated: the capture's path, a snapshot's; why it failed */
 };
 
 /*
@@ -485,7 +495,7 @@ _Static_assert(sizeof(struct pool_process) == POOL_PROCESS_BYTES, "process slot"
 _Static_assert(sizeof(struct ring_entry) == POOL_RING_ENTRY_BYTES, "ring entry");
 _Static_assert(sizeof(struct slot) == 16, "slot");
 _Static_assert(sizeof(struct handshake_hello) == 32, "hello");
-_Static_assert(sizeof(struct control_request) == 20 + CONTROL_NAME_BYTES, "request");
-_Static_assert(sizeof(struct control_answer) == 32 + POOL_PATH_BYTES, "answer");
+_Static_assert(sizeof(struct control_request) == 24 + POOL_PATH_BYTES, "request");
+_Static_assert(sizeof(struct control_answer) == 32 + CONTROL_TEXT_BYTES, "answer");
 
 #endif

@@ -15,6 +15,7 @@
 #include "collect/proc_files.h"
 #include "collect/records.h"
 #include "collect/rss.h"
+#include "collect/snapshot.h"
 #include "memtrack/format.h"
 
 #include <linux/futex.h>
@@ -44,7 +45,7 @@ struct tick_time {
 struct clock {
     struct session *session;
     pthread_t thread;
-    _Atomic uint32_t is_stopping; /* a futex */
+    _Atomic bool is_stopping;
     struct activity activity;
     struct tick_time kept[KEPT_TICKS];
     uint32_t kept_count;
@@ -137,13 +138,23 @@ static void hand_over(struct clock *clock, uint64_t now_ns)
     clock->handed_over_ns = now_ns;
 }
 
-/* ... or until it is time to end. */
-static void sleep_until(struct clock *clock, uint64_t ns)
+/* ... or until somebody rings. heard: the bell, before it was looked at what it may be rung for. */
+static void sleep_until(struct clock *clock, uint64_t ns, uint32_t heard)
 {
     struct timespec until = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
 
-    syscall(SYS_futex, &clock->is_stopping, FUTEX_WAIT_BITSET, 0, &until, NULL,
+    syscall(SYS_futex, &clock->session->clock_bell, FUTEX_WAIT_BITSET, heard, &until, NULL,
             FUTEX_BITSET_MATCH_ANY);
+}
+
+/* What is in a snapshot has its time in it too. */
+static void serve_snapshots(struct clock *clock)
+{
+    if (!snapshots_want_clock(clock->session->snapshots))
+        return;
+    note_kept(clock);
+    hand_over(clock, session_now_ns());
+    snapshots_pass_clock(clock->session->snapshots);
 }
 
 /* Ticks grow longer while nothing is recorded: each wake costs, also a program that sleeps. */
@@ -156,6 +167,15 @@ static uint64_t tick_length(uint64_t quiet_ns)
     return length_ns < LONGEST_TICK_NS ? length_ns : LONGEST_TICK_NS;
 }
 
+static void pass_tick(struct clock *clock, uint64_t now_ns)
+{
+    tick(clock, now_ns);
+    limits_look(&clock->limits, clock->session, &clock->records, now_ns);
+    rss_sample(&clock->rss, clock->session, &clock->records, now_ns);
+    if (now_ns - clock->handed_over_ns >= HAND_OVER_NS)
+        hand_over(clock, now_ns);
+}
+
 static void *clock_run(void *argument)
 {
     struct clock *clock = argument;
@@ -163,21 +183,24 @@ static void *clock_run(void *argument)
 
     (void)prctl(PR_SET_NAME, "memtrack-clock"); /* for who looks at it; no matter if not */
     while (!atomic_load_explicit(&clock->is_stopping, memory_order_acquire)) {
+        uint32_t heard = atomic_load(&clock->session->clock_bell);
         uint64_t now_ns = session_now_ns();
 
-        tick(clock, now_ns);
-        limits_look(&clock->limits, clock->session, &clock->records, now_ns);
-        rss_sample(&clock->rss, clock->session, &clock->records, now_ns);
-        if (now_ns - clock->handed_over_ns >= HAND_OVER_NS)
-            hand_over(clock, now_ns);
-        next_ns += tick_length(now_ns - clock->recorded_ns);
-        if (next_ns < now_ns) /* we were kept from running: there is nothing to catch up */
-            next_ns = now_ns + TICK_NS;
-        sleep_until(clock, next_ns);
+        if (now_ns >= next_ns) {
+            pass_tick(clock, now_ns);
+            next_ns += tick_length(now_ns - clock->recorded_ns);
+            if (next_ns < now_ns) /* we were kept from running: there is nothing to catch up */
+                next_ns = now_ns + TICK_NS;
+        }
+        serve_snapshots(clock);
+        /* After the bell: whoever stops us has said so before it rang. */
+        if (!atomic_load(&clock->is_stopping))
+            sleep_until(clock, next_ns, heard);
     }
     bump_epochs(clock);
     note_kept(clock);
     hand_over(clock, session_now_ns());
+    serve_snapshots(clock);
     return NULL;
 }
 
@@ -210,12 +233,18 @@ struct clock *clock_start(struct session *session, struct error *err)
     return NULL;
 }
 
+void session_ring_clock(struct session *session)
+{
+    atomic_fetch_add(&session->clock_bell, 1);
+    pool_wake(&session->clock_bell, 1);
+}
+
 void clock_stop(struct clock *clock)
 {
     if (clock == NULL)
         return;
-    atomic_store_explicit(&clock->is_stopping, 1, memory_order_release);
-    pool_wake(&clock->is_stopping, 1);
+    atomic_store(&clock->is_stopping, true);
+    session_ring_clock(clock->session);
     pthread_join(clock->thread, NULL);
     rss_finish(&clock->rss);
     limits_finish(&clock->limits);

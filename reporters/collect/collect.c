@@ -15,6 +15,7 @@
 #include "collect/process_watch.h"
 #include "collect/processes.h"
 #include "collect/session.h"
+#include "collect/snapshot.h"
 #include "collect/socket.h"
 #include "collect/starter.h"
 #include "collect/summary.h"
@@ -158,6 +159,7 @@ static bool set_up(struct collect *collect, struct error *err)
     session->pack = pack_start(collect->writer, session->main_fd, err);
     if (session->pack == NULL)
         return false;
+    session->snapshots = snapshots_create(session, collect->options->output);
     control_begin(&collect->control);
     collect->drain = drain_create(session);
     collect->clock = clock_start(session, err);
@@ -286,6 +288,7 @@ static void serve(struct collect *collect)
 
         starter_listen(&collect->starter);
         socket_serve(&collect->door, &collect->session);
+        socket_answer(&collect->door);
         is_under_way = processes_look(&collect->session);
         look_for_trouble(collect);
         if (collect->reason != NULL && !collect->has_failed)
@@ -326,7 +329,8 @@ static void write_summary(struct collect *collect, uint64_t raw_bytes)
     struct writer_section section = {.type = SECTION_RECORDS, .record_count = 1};
 
     summary_write(&records, &collect->drain->sink.counts, raw_bytes,
-                  session_now_ns() - session->start_ns, collect->reason);
+                  session_now_ns() - session->start_ns,
+                  &(struct summary_end){.reason = collect->reason});
     section.payload = records.bytes;
     section.payload_bytes = (uint32_t)records.size_bytes;
     /* A failure is kept by the writer, and told when it is closed. */
@@ -354,6 +358,8 @@ static bool finish(struct collect *collect, struct error *err)
     write_summary(collect, raw_bytes);
     is_clean = capture_writer_close(collect->writer, err);
     collect->writer = NULL;
+    snapshots_end(collect->session.snapshots);
+    socket_answer(&collect->door);
     return is_clean;
 }
 
@@ -361,6 +367,8 @@ static void tear_down(struct collect *collect)
 {
     clock_stop(collect->clock);
     pack_stop(collect->session.pack);
+    snapshots_end(collect->session.snapshots);
+    snapshots_destroy(collect->session.snapshots);
     drain_destroy(collect->drain);
     if (collect->writer != NULL)
         capture_writer_close(collect->writer, NULL);

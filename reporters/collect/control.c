@@ -5,7 +5,9 @@
 
 #include "collect/processes.h"
 #include "collect/records.h"
+#include "collect/snapshot.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -107,33 +109,66 @@ static void write_mark(const struct control *control, uint32_t process_number, c
     records_finish(&records);
 }
 
-/* Returns false when the command is not known. */
-static bool carry_out(struct control *control, const struct control_request *request)
+/* Returns CONTROL_UNDER_WAY with *ret_ticket, or CONTROL_FAILED with err. */
+static enum control_status begin_snapshot(struct control *control,
+                                          const struct control_request *request,
+                                          uint64_t *ret_ticket, struct error *err)
+{
+    char path[POOL_PATH_BYTES] = "";
+    struct snapshot_request wanted = {
+        .may_overwrite = (request->flags & CONTROL_MAY_OVERWRITE) != 0,
+        .ticket = control->last_ticket + 1,
+    };
+
+    memcpy(path, request->name,
+           request->name_bytes < sizeof(path) ? request->name_bytes : sizeof(path) - 1);
+    if (path[0] != '\0')
+        wanted.path = path;
+    if (path[0] != '\0' && path[0] != '/') {
+        error_set(err, "%s: is not an absolute path", path);
+        return CONTROL_FAILED;
+    }
+    if (!snapshots_ask(control->session->snapshots, &wanted, err))
+        return CONTROL_FAILED;
+    *ret_ticket = ++control->last_ticket;
+    return CONTROL_UNDER_WAY;
+}
+
+static void mark(struct control *control, const struct control_request *request)
 {
     size_t length_bytes = request->name_bytes;
 
+    if (length_bytes > CONTROL_NAME_BYTES)
+        length_bytes = CONTROL_NAME_BYTES;
+    write_mark(control, processes_number(control->session, request->pid), request->name,
+               length_bytes);
+}
+
+static enum control_status carry_out(struct control *control, const struct control_request *request,
+                                     uint64_t *ret_ticket, struct error *err)
+{
     switch (request->command) {
     case CONTROL_STATUS:
-        return true;
+        return CONTROL_DONE;
     case CONTROL_START:
         control_set(control, POOL_RECORDING, CAUSE_CONTROL);
-        return true;
+        return CONTROL_DONE;
     case CONTROL_STOP:
         /* Of a recording that is to begin later too. */
         control->begin_ns = 0;
         control_set(control, POOL_PAUSED, CAUSE_CONTROL);
-        return true;
+        return CONTROL_DONE;
     case CONTROL_MARK:
-        if (length_bytes > sizeof(request->name))
-            length_bytes = sizeof(request->name);
-        write_mark(control, processes_number(control->session, request->pid), request->name,
-                   length_bytes);
-        return true;
+        mark(control, request);
+        return CONTROL_DONE;
+    case CONTROL_SNAPSHOT:
+        return begin_snapshot(control, request, ret_ticket, err);
     default:
-        return false;
+        return CONTROL_INCOMPATIBLE;
     }
 }
 
+/* Returns CONTROL_DONE when it may be carried out. */
 static enum control_status judge(struct control *control, const struct control_request *request,
                                  size_t request_bytes, const struct ucred *peer)
 {
@@ -143,27 +178,53 @@ static enum control_status judge(struct control *control, const struct control_r
         return CONTROL_INCOMPATIBLE;
     if (!processes_is_tracked(control->session, request->pid))
         return CONTROL_NOT_TRACKED;
-    return carry_out(control, request) ? CONTROL_DONE : CONTROL_INCOMPATIBLE;
+    return CONTROL_DONE;
 }
 
-void control_serve(struct control *control, const struct control_request *request,
-                   size_t request_bytes, const struct ucred *peer,
-                   struct control_answer *ret_answer)
+static struct control_answer make_answer(enum control_status status, const char *text)
 {
-    const struct session *session = control->session;
-
-    *ret_answer = (struct control_answer){
+    struct control_answer answer = {
         .magic = CONTROL_MAGIC,
         .major = PROTOCOL_MAJOR,
         .minor = PROTOCOL_MINOR,
-        .status = judge(control, request, request_bytes, peer),
+        .status = status,
     };
-    if (ret_answer->status != CONTROL_DONE)
-        return;
+
+    memcpy(answer.text, text, strnlen(text, sizeof(answer.text) - 1));
+    return answer;
+}
+
+uint64_t control_serve(struct control *control, const struct control_request *request,
+                       size_t request_bytes, const struct ucred *peer,
+                       struct control_answer *ret_answer)
+{
+    const struct session *session = control->session;
+    enum control_status status = judge(control, request, request_bytes, peer);
+    uint64_t ticket = SNAPSHOT_NO_TICKET;
+    struct error err = {""};
+
+    if (status == CONTROL_DONE)
+        status = carry_out(control, request, &ticket, &err);
+    *ret_answer = make_answer(status, status == CONTROL_DONE ? control->capture_path : err.text);
+    if (status != CONTROL_DONE)
+        return ticket;
     ret_answer->state = control->state;
     ret_answer->since_ns = session_now_ns() - session->start_ns;
     ret_answer->processes = processes_alive(control->session);
     ret_answer->collector_pid = (uint32_t)getpid();
-    memcpy(ret_answer->capture_path, control->capture_path,
-           strnlen(control->capture_path, POOL_PATH_BYTES - 1));
+    return ticket;
+}
+
+bool control_take_answer(struct control *control, uint64_t *ret_ticket,
+                         struct control_answer *ret_answer)
+{
+    struct snapshot_result result;
+
+    if (!snapshots_take_result(control->session->snapshots, &result))
+        return false;
+    *ret_ticket = result.ticket;
+    *ret_answer = make_answer(result.is_done ? CONTROL_DONE : CONTROL_FAILED,
+                              result.is_done ? result.path : result.error.text);
+    free(result.path);
+    return true;
 }

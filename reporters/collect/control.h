@@ -22,6 +22,7 @@ struct control {
     uint64_t begin_ns;    /* when recording is to begin; 0: it has, or waits for the user */
     uint64_t duration_ns; /* of the recording; 0: as long as there are programs */
     uint64_t end_ns;      /* when it is to end; 0: not known yet, or never */
+    uint64_t last_ticket; /* of those who wait for a snapshot */
 };
 
 /*
@@ -42,11 +43,20 @@ void control_set(struct control *control, enum pool_state state, enum state_caus
 
 /*
  * Do what a request asks for.
- * request: as it came, request_bytes of it. peer: who asks. Context: main thread.
+ * request: as it came, request_bytes of it. peer: who asks.
+ * Returns SNAPSHOT_NO_TICKET when that is the answer; else the ticket of another one that follows.
+ * Context: main thread.
  */
-void control_serve(struct control *control, const struct control_request *request,
-                   size_t request_bytes, const struct ucred *peer,
-                   struct control_answer *ret_answer);
+uint64_t control_serve(struct control *control, const struct control_request *request,
+                       size_t request_bytes, const struct ucred *peer,
+                       struct control_answer *ret_answer);
+
+/*
+ * Take an answer to a request of before. ret_ticket: of whom it is for.
+ * Returns false when there is none. Context: main thread.
+ */
+bool control_take_answer(struct control *control, uint64_t *ret_ticket,
+                         struct control_answer *ret_answer);
 
 /* Do what is due. Returns true when recording has ended for good. Context: main thread. */
 bool control_is_over(struct control *control);

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "collect/process_life.h"
 #include "collect/ring_life.h"
+#include "collect/snapshot.h"
 #include "memtrack/format.h"
 
 #include <stdlib.h>
@@ -30,6 +31,8 @@ enum {
     PACE_SLOTS = RING_SLOT_COUNT / 16 * 6,
     HURRY_SLOTS = RING_SLOT_COUNT / 4, /* in one round: there is no time to sleep */
     NAP_MIN_NS = 50000,                /* about what it takes to fall asleep and wake up */
+    SNAPSHOT_ROUNDS = 2,
+    SNAPSHOT_MOST_ROUNDS = 500, /* while a thread is about to say a name */
 };
 
 void session_wake_main(struct session *session)
@@ -141,8 +144,61 @@ void drain_flush(struct drain *drain)
     drain->uncovered_ns = drain->has_read ? drain->before_ns : 0;
 }
 
+/* What only the end of a capture says of those that live. */
+static void write_counters(const struct drain *drain, struct records *records, uint64_t *lost)
+{
+    for (uint32_t i = 0; i < session_process_limit(drain->session); i++) {
+        const struct process *process = &drain->session->processes[i];
+
+        if (process->is_written)
+            process_life_write_counters(drain, process, records, lost);
+    }
+    for (uint32_t i = 0; i < drain->prepared_readers; i++) {
+        const struct ring_reader *reader = &drain->readers[i];
+
+        if (reader->is_active && !reader->is_leaving)
+            ring_life_write_losses(reader, records, lost);
+    }
+}
+
+static bool has_stuck_ring(const struct drain *drain)
+{
+    for (uint32_t i = 0; i < session_process_limit(drain->session); i++)
+        if (drain->session->processes[i].has_stuck_ring)
+            return true;
+    return false;
+}
+
+/*
+ * What was recorded before a snapshot was asked for is read by the first round that begins after
+ * that, and within the bounds of the second.
+ */
+static void look_for_snapshots(struct drain *drain, uint64_t asked)
+{
+    struct sink_counts counts;
+    struct records records = {0};
+
+    if (asked == drain->snapshots_done)
+        return;
+    if (drain->snapshots == 0) {
+        drain->snapshots = asked;
+        drain->snapshot_rounds = 0;
+    }
+    if (++drain->snapshot_rounds < SNAPSHOT_ROUNDS ||
+        (has_stuck_ring(drain) && drain->snapshot_rounds < SNAPSHOT_MOST_ROUNDS))
+        return;
+    drain_flush(drain);
+    counts = drain->sink.counts;
+    write_counters(drain, &records, &counts.lost);
+    snapshots_pass_drain(drain->session->snapshots, drain->snapshots, &records, &counts);
+    records_finish(&records);
+    drain->snapshots_done = drain->snapshots;
+    drain->snapshots = 0;
+}
+
 void drain_round(struct drain *drain)
 {
+    uint64_t snapshots_asked_for = snapshots_asked(drain->session->snapshots);
     struct pool_header *header = drain->session->pool.header;
 
     /* Relaxed: waiters only look whether it moves. */
@@ -162,6 +218,7 @@ void drain_round(struct drain *drain)
     if (drain->now_ns - drain->flushed_ns >= FLUSH_NS ||
         (drain->uncovered_ns != 0 && drain->now_ns - drain->uncovered_ns >= FLUSH_NS))
         drain_flush(drain);
+    look_for_snapshots(drain, snapshots_asked_for);
 }
 
 /*
@@ -187,6 +244,8 @@ static uint64_t next_poll_ns(struct drain *drain)
 {
     uint64_t poll_ns = drain->hurry_ns;
 
+    if (drain->snapshots != 0)
+        return drain->snapshot_rounds < SNAPSHOT_ROUNDS ? 0 : HURRY_NS;
     drain->calm_rounds = drain->has_read ? 0 : drain->calm_rounds + 1;
     if (drain->has_ending)
         poll_ns = HURRY_NS;
@@ -216,6 +275,8 @@ static void *drain_run(void *argument)
     drain_round(drain); /* what was recorded before we were told to stop */
     drain_round(drain); /* and what waited for a name */
     drain_flush(drain);
+    while (drain->snapshots_done != snapshots_asked(drain->session->snapshots))
+        drain_round(drain);
     return NULL;
 }
 

@@ -33,6 +33,9 @@ struct drain {
     bool has_ending;        /* a process, first seen in this round */
     uint64_t hurry_ns;      /* next poll, as long as it is the shorter one */
     uint32_t calm_rounds;   /* in which nothing was read */
+    uint64_t snapshots; /* asked for when the first round for them began; 0: none is waited for */
+    uint64_t snapshots_done;  /* handed on */
+    uint32_t snapshot_rounds; /* since then */
     _Atomic bool is_stopping;
     pthread_t thread;
 };

@@ -120,6 +120,10 @@ static void write_block(struct pack *pack, const struct pack_block *block)
     };
     struct error error;
 
+    if (block->visit != NULL) {
+        block->visit(block->visitor, pack->writer, pack->raw_bytes);
+        return;
+    }
     if (block->records != NULL) {
         section.type = SECTION_RECORDS;
         section.coder = CODER_NONE;
@@ -166,7 +170,7 @@ static void *pack_run(void *argument)
         give_back(&block->release);
 
         pthread_mutex_lock(&pack->lock);
-        if (block->records != NULL) {
+        if (block->records != NULL || block->visit != NULL) {
             free(block->records);
             free(block);
             continue;
@@ -264,6 +268,17 @@ void pack_put_records(struct pack *pack, const void *payload, size_t size_bytes,
     memcpy(block->records, payload, size_bytes);
     block->records_bytes = (uint32_t)size_bytes;
     block->count = count;
+    pthread_mutex_lock(&pack->lock);
+    append(pack, block);
+    pthread_mutex_unlock(&pack->lock);
+}
+
+void pack_put_visit(struct pack *pack, pack_visit *visit, void *user)
+{
+    struct pack_block *block = new_block(offsetof(struct pack_block, events));
+
+    block->visit = visit;
+    block->visitor = user;
     pthread_mutex_lock(&pack->lock);
     append(pack, block);
     pthread_mutex_unlock(&pack->lock);

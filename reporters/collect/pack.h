@@ -32,6 +32,12 @@ struct ring_release {
     uint64_t consumed;
 };
 
+/*
+ * Called in the pack thread between two sections.
+ * raw_bytes: of EVENTS payloads that were written, before packing.
+ */
+typedef void pack_visit(void *user, const struct capture_writer *writer, uint64_t raw_bytes);
+
 /* Events of one stream on their way to the file. */
 struct pack_block {
     struct pack_block *next; /* the queue's */
@@ -40,6 +46,8 @@ struct pack_block {
     struct ring_release release;
     uint8_t *records; /* RECORDS payload instead of events; NULL: none; freed when written */
     uint32_t records_bytes;
+    pack_visit *visit; /* instead of either; NULL: none */
+    void *visitor;
     uint8_t events[PACK_BLOCK_RECORDS * EVENT_BYTES];
 };
 
@@ -67,6 +75,12 @@ void pack_put(struct pack *pack, struct pack_block *block);
  * Context: any thread.
  */
 void pack_put_records(struct pack *pack, const void *payload, size_t size_bytes, uint32_t count);
+
+/*
+ * Have a function called once all that was handed over before has been written, or refused.
+ * Never waits. Context: any thread.
+ */
+void pack_put_visit(struct pack *pack, pack_visit *visit, void *user);
 
 /*
  * Return whether a write has failed; then err says why. Context: any thread.

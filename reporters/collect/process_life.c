@@ -130,9 +130,33 @@ static void free_claiming(struct drain *drain, const struct process *process)
     }
 }
 
-static void write_end(struct drain *drain, const struct process *process)
+/* Into a PROCESS record. */
+static void put_counters(const struct drain *drain, const struct process *process,
+                         struct records *records, uint64_t *lost)
 {
     struct pool_process *slot = &drain->session->pool.processes[process->slot];
+
+    for (uint32_t i = 0; i < POOL_COUNTER_COUNT; i++) {
+        uint64_t value = atomic_load_explicit(&slot->counters[i], memory_order_relaxed);
+
+        if (value != 0)
+            records_field_number(records, PROCESS_COUNTER + i, value);
+        if (i == COUNTER_LOST)
+            *lost += value;
+    }
+}
+
+void process_life_write_counters(const struct drain *drain, const struct process *process,
+                                 struct records *records, uint64_t *lost)
+{
+    records_begin(records, RECORD_PROCESS);
+    records_field_number(records, PROCESS_NUMBER, process->number);
+    put_counters(drain, process, records, lost);
+    records_end(records);
+}
+
+static void write_end(struct drain *drain, const struct process *process)
+{
     struct records *records = &drain->sink.records;
     uint8_t end = process->end;
     int64_t code = process->end_code;
@@ -147,14 +171,7 @@ static void write_end(struct drain *drain, const struct process *process)
     records_field_number(records, PROCESS_END, end);
     if (end == END_CODE || end == END_SIGNAL)
         records_field_number(records, PROCESS_END_CODE, (uint64_t)code);
-    for (uint32_t i = 0; i < POOL_COUNTER_COUNT; i++) {
-        uint64_t value = atomic_load_explicit(&slot->counters[i], memory_order_relaxed);
-
-        if (value != 0)
-            records_field_number(records, PROCESS_COUNTER + i, value);
-        if (i == COUNTER_LOST)
-            drain->sink.counts.lost += value;
-    }
+    put_counters(drain, process, records, &drain->sink.counts.lost);
     records_end(records);
     /* Its rings are in the file, so all of its segments are. */
     records_begin(records, RECORD_BOUND);

@@ -4,6 +4,8 @@
 #ifndef COLLECT_PROCESS_LIFE_H
 #define COLLECT_PROCESS_LIFE_H
 
+#include "collect/records.h"
+
 #include <stdint.h>
 
 struct drain;
@@ -17,6 +19,13 @@ void process_life_begin_round(struct drain *drain);
  * whose rings are in the file. Context: drain thread.
  */
 void process_life_end_round(struct drain *drain);
+
+/*
+ * Write what is otherwise said only at a process's end: its counters. Adds its lost events to *lost.
+ * records: to write to. Context: drain thread.
+ */
+void process_life_write_counters(const struct drain *drain, const struct process *process,
+                                 struct records *records, uint64_t *lost);
 
 /* Return the process with a number, which may be new; NULL when none has it. */
 struct process *process_life_find(struct drain *drain, uint32_t number);

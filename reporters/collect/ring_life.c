@@ -102,25 +102,29 @@ void ring_life_mark_gone(struct drain *drain, struct ring_reader *reader)
     ring_reader_repair(reader, &drain->sink);
 }
 
+void ring_life_write_losses(const struct ring_reader *reader, struct records *records,
+                            uint64_t *lost)
+{
+    uint64_t count = atomic_load_explicit(&reader->entry->lost, memory_order_relaxed);
+    uint64_t repaired = atomic_load_explicit(&reader->entry->repaired, memory_order_relaxed);
+
+    records_begin(records, RECORD_THREAD);
+    records_field_number(records, THREAD_STREAM, reader->stream.number);
+    records_field_number(records, THREAD_PROCESS, reader->process->number);
+    records_field_number(records, THREAD_LOST, count);
+    records_field_number(records, THREAD_REPAIRED, repaired);
+    records_end(records);
+    *lost += count;
+}
+
 void ring_life_end(struct drain *drain, struct ring_reader *reader)
 {
-    struct records *records = &drain->sink.records;
-    uint64_t lost, repaired;
-
     /* Of a cursor that is more than a lap ahead, the first repair has not seen the end. */
     if (reader->hole_count > 0 && !reader->is_leaving)
         ring_reader_repair(reader, &drain->sink);
     if (reader->is_leaving || reader->is_stuck || reader->hole_count > 0)
         return;
-    lost = atomic_load_explicit(&reader->entry->lost, memory_order_relaxed);
-    repaired = atomic_load_explicit(&reader->entry->repaired, memory_order_relaxed);
-    records_begin(records, RECORD_THREAD);
-    records_field_number(records, THREAD_STREAM, reader->stream.number);
-    records_field_number(records, THREAD_PROCESS, reader->process->number);
-    records_field_number(records, THREAD_LOST, lost);
-    records_field_number(records, THREAD_REPAIRED, repaired);
-    records_end(records);
-    drain->sink.counts.lost += lost;
+    ring_life_write_losses(reader, &drain->sink.records, &drain->sink.counts.lost);
     /* The next owner goes on where we are, whatever this one has left there. */
     atomic_store_explicit(&reader->entry->cursor, reader->position, memory_order_relaxed);
     reader->is_leaving = true;

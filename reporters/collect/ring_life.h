@@ -4,7 +4,10 @@
 #ifndef COLLECT_RING_LIFE_H
 #define COLLECT_RING_LIFE_H
 
+#include "collect/records.h"
+
 #include <stdbool.h>
+#include <stdint.h>
 
 struct drain;
 struct ring_reader;
@@ -32,5 +35,12 @@ void ring_life_end(struct drain *drain, struct ring_reader *reader);
  * then anyway. Context: drain thread.
  */
 void ring_life_provide(struct drain *drain);
+
+/*
+ * Write what is otherwise said only at a thread's end: what it has lost, which is added to *lost.
+ * reader: of an active ring. records: to write to. Context: drain thread.
+ */
+void ring_life_write_losses(const struct ring_reader *reader, struct records *records,
+                            uint64_t *lost);
 
 #endif

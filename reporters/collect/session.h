@@ -15,6 +15,7 @@
 struct session {
     struct pool pool;
     struct pack *pack;
+    struct snapshots *snapshots;    /* NULL: none can be asked for */
     struct process *processes;      /* POOL_PROCESS_COUNT; see process.h for who writes what */
     _Atomic uint32_t process_limit; /* all that were ever used are below; it only grows */
     _Atomic uint64_t forks;         /* drain: announced by processes */
@@ -23,11 +24,15 @@ struct session {
     int main_fd;                    /* an eventfd: wakes the main thread */
     uint64_t start_ns;              /* CLOCK_MONOTONIC; constant */
     bool was_silent;                /* main: there may be children that no fork was told of */
+    _Atomic uint32_t clock_bell;    /* who wants the clock thread awake adds 1; a futex */
     _Atomic uint32_t tick;          /* clock thread; the pool's copy is for the targets */
 };
 
 /* Wake the main thread: a process has appeared, or is drained, or a write failed. */
 void session_wake_main(struct session *session);
+
+/* Wake the clock thread: something is wanted of it. Context: any thread. */
+void session_ring_clock(struct session *session);
 
 /* A process was put in this slot. Context: any thread. */
 static inline void session_use_slot(struct session *session, uint32_t slot)

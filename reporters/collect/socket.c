@@ -7,6 +7,7 @@
 #include "collect/socket.h"
 
 #include "collect/processes.h"
+#include "collect/snapshot.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -73,7 +74,8 @@ size_t socket_polls(const struct socket_door *door, struct pollfd *ret_polls)
 
     ret_polls[count++] = (struct pollfd){.fd = door->fd, .events = POLLIN};
     for (int i = 0; i < SOCKET_MAX_GUESTS; i++)
-        if (door->guests[i].fd >= 0)
+        /* One who waits has nothing more to say; when he goes, his answer goes nowhere. */
+        if (door->guests[i].fd >= 0 && door->guests[i].ticket == SNAPSHOT_NO_TICKET)
             ret_polls[count++] = (struct pollfd){.fd = door->guests[i].fd, .events = POLLIN};
     return count;
 }
@@ -145,16 +147,33 @@ static void welcome(struct socket_door *door, struct session *session, int guest
 }
 
 /* One request is served before the next is looked at, so two users do not meet. */
-static void obey(struct socket_door *door, int guest_fd, const struct control_request *request,
-                 size_t request_bytes)
+static void obey(struct socket_door *door, struct socket_guest *guest,
+                 const struct control_request *request, size_t request_bytes)
 {
-    struct ucred peer = peer_of(guest_fd);
+    struct ucred peer = peer_of(guest->fd);
     struct control_answer given;
 
     if (door->control == NULL || door->is_over)
         return;
-    control_serve(door->control, request, request_bytes, &peer, &given);
-    (void)send(guest_fd, &given, sizeof(given), MSG_NOSIGNAL | MSG_DONTWAIT);
+    guest->ticket = control_serve(door->control, request, request_bytes, &peer, &given);
+    (void)send(guest->fd, &given, sizeof(given), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void socket_answer(struct socket_door *door)
+{
+    struct control_answer given;
+    uint64_t ticket;
+
+    while (door->control != NULL && control_take_answer(door->control, &ticket, &given)) {
+        for (int i = 0; i < SOCKET_MAX_GUESTS; i++) {
+            struct socket_guest *guest = &door->guests[i];
+
+            if (guest->fd < 0 || guest->ticket != ticket)
+                continue;
+            (void)send(guest->fd, &given, sizeof(given), MSG_NOSIGNAL | MSG_DONTWAIT);
+            send_away(guest);
+        }
+    }
 }
 
 static void listen_to(struct socket_door *door, struct session *session, struct socket_guest *guest)
@@ -164,8 +183,11 @@ static void listen_to(struct socket_door *door, struct session *session, struct 
         struct handshake_hello hello;
         struct control_request request;
     } said;
-    ssize_t received = recv(guest->fd, &said, sizeof(said), MSG_DONTWAIT | MSG_TRUNC);
+    ssize_t received;
 
+    if (guest->ticket != SNAPSHOT_NO_TICKET)
+        return;
+    received = recv(guest->fd, &said, sizeof(said), MSG_DONTWAIT | MSG_TRUNC);
     if (received < 0 && (errno == EAGAIN || errno == EINTR)) {
         if (session_now_ns() - guest->since_ns > GUEST_NS)
             send_away(guest);
@@ -173,21 +195,28 @@ static void listen_to(struct socket_door *door, struct session *session, struct 
     }
     /* A later minor version may say more. */
     if (received >= (ssize_t)sizeof(said.magic) && said.magic == CONTROL_MAGIC)
-        obey(door, guest->fd, &said.request, (size_t)received);
+        obey(door, guest, &said.request, (size_t)received);
     else if (received >= (ssize_t)sizeof(said.hello))
         welcome(door, session, guest->fd, &said.hello);
-    send_away(guest);
+    if (guest->ticket == SNAPSHOT_NO_TICKET)
+        send_away(guest);
 }
+
+/* Fewer wait for snapshots than there are places. */
+_Static_assert((int)SNAPSHOT_MOST_AT_ONCE < (int)SOCKET_MAX_GUESTS, "there is one to be sent away");
 
 static struct socket_guest *place_for_guest(struct socket_door *door)
 {
-    struct socket_guest *oldest = &door->guests[0];
+    struct socket_guest *oldest = NULL;
 
     for (int i = 0; i < SOCKET_MAX_GUESTS; i++) {
-        if (door->guests[i].fd < 0)
-            return &door->guests[i];
-        if (door->guests[i].since_ns < oldest->since_ns)
-            oldest = &door->guests[i];
+        struct socket_guest *guest = &door->guests[i];
+
+        if (guest->fd < 0)
+            return guest;
+        if (guest->ticket == SNAPSHOT_NO_TICKET &&
+            (oldest == NULL || guest->since_ns < oldest->since_ns))
+            oldest = guest;
     }
     send_away(oldest);
     return oldest;
@@ -204,7 +233,8 @@ void socket_serve(struct socket_door *door, struct session *session)
         if (fd < 0)
             break;
         guest = place_for_guest(door);
-        *guest = (struct socket_guest){fd, session_now_ns()};
+        *guest = (struct socket_guest){.fd = fd, .since_ns = session_now_ns()};
+        listen_to(door, session, guest); /* most have spoken already */
     }
     for (int i = 0; i < SOCKET_MAX_GUESTS; i++)
         if (door->guests[i].fd >= 0)

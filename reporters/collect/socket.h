@@ -20,6 +20,7 @@ enum {
 struct socket_guest {
     int fd; /* -1: free */
     uint64_t since_ns;
+    uint64_t ticket; /* of the answer it waits for, SNAPSHOT_NO_TICKET: it has not said anything */
 };
 
 struct socket_door {
@@ -45,6 +46,9 @@ void socket_close(struct socket_door *door);
  * ret_polls: room for SOCKET_MAX_GUESTS + 1. Returns how many were used. Context: main thread.
  */
 size_t socket_polls(const struct socket_door *door, struct pollfd *ret_polls);
+
+/* Answer those who wait for what has come to its end. Never waits. Context: main thread. */
+void socket_answer(struct socket_door *door);
 
 /* Let in, answer and send away whoever is there. Never waits. Context: main thread. */
 void socket_serve(struct socket_door *door, struct session *session);

@@ -1,5 +1,5 @@
 /*
- * SESSION and SUMMARY. Main thread, at start-up and at the end.
+ * SESSION and SUMMARY. Main thread, at start-up and at the end; of a snapshot the thread that makes it.
  */
 #include "collect/summary.h"
 
@@ -62,7 +62,7 @@ void summary_write_session(struct records *records, const struct collect_options
 }
 
 void summary_write(struct records *records, const struct sink_counts *counts, uint64_t raw_bytes,
-                   uint64_t ended_ns, const char *reason)
+                   uint64_t ended_ns, const struct summary_end *end)
 {
     struct rusage usage = {0};
 
@@ -77,7 +77,9 @@ void summary_write(struct records *records, const struct sink_counts *counts, ui
     records_field_number(records, SUMMARY_FAULTS, counts->faults);
     records_field_number(records, SUMMARY_RAW_BYTES, raw_bytes);
     records_field_number(records, SUMMARY_RSS_BYTES, (uint64_t)usage.ru_maxrss * 1024);
-    if (reason != NULL)
-        put_text(records, SUMMARY_REASON, reason);
+    if (end->reason != NULL)
+        put_text(records, SUMMARY_REASON, end->reason);
+    if (end->is_snapshot)
+        records_field_number(records, SUMMARY_IS_SNAPSHOT, 1);
     records_end(records);
 }

@@ -8,6 +8,7 @@
 #include "collect/records.h"
 #include "collect/sink.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct summary_clocks {
@@ -21,11 +22,17 @@ struct summary_clocks summary_read_clocks(void);
 void summary_write_session(struct records *records, const struct collect_options *options,
                            const struct summary_clocks *clocks);
 
+/* How it ended. */
+struct summary_end {
+    const char *reason; /* why it ended early; NULL: it did not */
+    bool is_snapshot;   /* it is a copy of a capture that goes on */
+};
+
 /*
  * Write the SUMMARY record.
- * reason: why the capture ended early, NULL: it did not. Context: main thread.
+ * raw_bytes: of EVENTS payloads, before packing. Context: any thread.
  */
 void summary_write(struct records *records, const struct sink_counts *counts, uint64_t raw_bytes,
-                   uint64_t ended_ns, const char *reason);
+                   uint64_t ended_ns, const struct summary_end *end);
 
 #endif

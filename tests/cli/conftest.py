@@ -5,6 +5,7 @@ import sys
 import pytest
 
 import interpreters
+from served import Served
 
 
 @pytest.fixture
@@ -29,3 +30,23 @@ def python():
 def python_of_all(request):
     """Each interpreter of the machine that the tracker knows."""
     return request.param
+
+
+@pytest.fixture
+def serve(binary, tmp_path):
+    started = []
+
+    def start(interpreter, *options):
+        started.append(Served(binary, tmp_path, interpreter, *options))
+        return started[-1]
+
+    yield start
+    for served in started:
+        if served.process.poll() is None:
+            served.process.kill()
+            served.process.communicate()
+
+
+@pytest.fixture(name="any_path")
+def any_path_(any_python):
+    return any_python.path

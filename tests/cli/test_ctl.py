@@ -5,88 +5,8 @@ import subprocess
 
 import pytest
 
+from served import Served
 from waiting import wait_until
-
-# Allocates one block of its own size for each line that it reads, by a function of its own.
-PROGRAM = """
-import os, sys
-kept = []
-def serve(line):
-    kept.append(bytearray(int(line)))
-def main():
-    print("ready", os.getpid(), flush=True)
-    for line in iter(sys.stdin.readline, ""):
-        if line.startswith("drop"):
-            del kept[:]
-        else:
-            serve(line)
-        print("done", flush=True)
-main()
-sys.exit(5)
-"""
-
-
-class Served:
-    """A program under memtrack that does what it is told, line by line."""
-
-    def __init__(self, binary, folder, interpreter, *options):
-        self.binary = binary
-        self.path = folder / "out.bin"
-        (folder / "program.py").write_text(PROGRAM)
-        self.process = subprocess.Popen(
-            [binary, "run", "-q", "-o", self.path, *options, interpreter, folder / "program.py"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        ready, pid = self.process.stdout.readline().split()
-        assert ready == "ready"
-        self.pid = int(pid)
-
-    def tell(self, what):
-        self.process.stdin.write(f"{what}\n")
-        self.process.stdin.flush()
-        assert self.process.stdout.readline() == "done\n"
-
-    def ctl(self, *arguments, expect=0):
-        ended = subprocess.run([self.binary, "ctl", str(self.pid), *arguments],
-                               capture_output=True, text=True, timeout=30, check=False)
-        assert ended.returncode == expect, ended.stderr
-        assert ended.stderr.count("\n") == (expect != 0)
-        return ended.stdout
-
-    def end(self):
-        _, errors = self.process.communicate(timeout=60)
-        assert (self.process.returncode, errors) == (5, "")
-        return self
-
-    def events(self):
-        ended = subprocess.run([self.binary, "dump", "--json", self.path], check=True,
-                               capture_output=True, text=True)
-        return {event["bytes"]: event for event in map(json.loads, ended.stdout.splitlines())
-                if event["op"] == "alloc" and event["bytes"] > 500_000}
-
-    def stats(self):
-        ended = subprocess.run([self.binary, "stats", "--json", self.path], check=True,
-                               capture_output=True, text=True)
-        return json.loads(ended.stdout)
-
-
-@pytest.fixture
-def serve(binary, tmp_path):
-    started = []
-
-    def start(interpreter, *options):
-        started.append(Served(binary, tmp_path, interpreter, *options))
-        return started[-1]
-
-    yield start
-    for served in started:
-        if served.process.poll() is None:
-            served.process.kill()
-            served.process.communicate()
-
-
-@pytest.fixture(name="any_path")
-def any_path_(any_python):
-    return any_python.path
 
 
 def test_a_dormant_program_is_recorded_from_the_start_command_on(serve, any_path):
@@ -205,7 +125,7 @@ os.waitpid(child, 0)
     assert event["pid"] == int(child)
 
 
-@pytest.mark.parametrize("command", [["start"], ["stop"], ["mark", "x"], ["status"]])
+@pytest.mark.parametrize("command", [["start"], ["stop"], ["mark", "x"], ["snapshot"], ["status"]])
 def test_a_process_that_is_not_tracked_is_said_to_be_none(call, serve, any_path, command):
     serve(any_path)  # a session that it is not in
     ended = call("ctl", os.getpid(), *command)
@@ -224,7 +144,9 @@ def test_a_process_that_has_ended_is_said_to_be_none(call, serve, any_path):
 @pytest.mark.parametrize("arguments", [
     [], ["1"], ["x", "start"], ["0", "start"], ["-1", "start"], ["1", "begin"], ["1", "start", "now"],
     ["1", "mark"], ["1", "mark", ""], ["1", "mark", "a", "b"], ["1", "mark", "x" * 1001],
-    ["99999999999999999999", "start"]])
+    ["99999999999999999999", "start"], ["1", "snapshot", "now"], ["1", "start", "-f"],
+    ["1", "mark", "x", "-o", "y"], ["1", "snapshot", "-o", ""], ["1", "snapshot", "-o", "-"],
+    ["1", "snapshot", "-o", "/" + "x" * 3072]])
 def test_what_makes_no_sense_is_refused(call, arguments):
     ended = call("ctl", *arguments)
     assert ended.returncode == 2 and ended.stderr.count(b"\n") == 1

@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-MAGIC, MAJOR, NAME_BYTES = 0x434B544D, 1, 1000
-STATUS, START, STOP, MARK = 1, 2, 3, 4
-DONE, NOT_TRACKED, REFUSED, INCOMPATIBLE = range(4)
+MAGIC, MAJOR, NAME_BYTES = 0x434B544D, 1, 3072
+STATUS, START, STOP, MARK, SNAPSHOT = 1, 2, 3, 4, 5
+DONE, NOT_TRACKED, REFUSED, INCOMPATIBLE, UNDER_WAY, FAILED = range(6)
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def sockets():
 
 def request(command, pid, name=b"", *, magic=MAGIC, major=MAJOR, length=None):
     length = len(name) if length is None else length
-    return struct.pack(f"<IHHIII{NAME_BYTES}s", magic, major, 0, command, pid, length, name)
+    return struct.pack(f"<IHHIIII{NAME_BYTES}s", magic, major, 0, command, pid, 0, length, name)
 
 
 def ask(name, data):
@@ -73,6 +73,28 @@ def test_those_who_say_nothing_do_not_keep_others_waiting(running):
     assert ask(name, request(STATUS, pid)) == DONE
     for end in silent:
         end.close()
+
+
+def test_those_who_wait_for_snapshots_do_not_keep_others_waiting(running, tmp_path):
+    process, _, pid, name = running
+    waiting = [socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(100)]
+    said = []
+    for end in waiting:
+        end.connect("\0" + name)
+        end.send(request(SNAPSHOT, pid))
+    assert ask(name, request(STATUS, pid)) == DONE
+    for end in waiting:
+        said.append(struct.unpack_from("<I", end.recv(8192), 8)[0])
+    assert set(said) <= {UNDER_WAY, FAILED} and said.count(UNDER_WAY) >= 48
+    assert ask(name, request(SNAPSHOT, pid, b"here")) == FAILED  # where would that be?
+    assert ask(name, request(SNAPSHOT, pid, b"/" * NAME_BYTES, length=0xFFFFFFFF)) == UNDER_WAY
+    for end in waiting[::2]:
+        end.close()
+    process.communicate(timeout=60)
+    for end in waiting[1::2]:
+        end.close()
+    assert len(list(tmp_path.glob("*.snapshot-*"))) == said.count(UNDER_WAY)
+    assert len(list(tmp_path.iterdir())) == said.count(UNDER_WAY) + 1
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")

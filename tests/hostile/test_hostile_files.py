@@ -1,5 +1,4 @@
 """Files that are no captures, or not whole, or not ours; disks that are full."""
-import contextlib
 import json
 import os
 import pathlib
@@ -16,6 +15,7 @@ import pytest
 
 import killing
 import tracked
+from disks import small_disk
 
 REPORTS = ["stats", "summary", "table", "tree", "dump", "info"]
 UNREADABLE, NOT_WRITTEN = 3, 4
@@ -177,20 +177,6 @@ def test_output_that_cannot_be_made(memtrack, any_python, tmp_path, path):
                          output=pathlib.Path(path), expect=NOT_WRITTEN)
     assert ended.stderr.startswith("memtrack: ") and path in ended.stderr
     assert not marker.exists()
-
-
-@contextlib.contextmanager
-def small_disk(count_bytes):
-    """A tmpfs of so many bytes, where that is allowed."""
-    with tempfile.TemporaryDirectory() as name:
-        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={count_bytes}", "none", name],
-                                 stderr=subprocess.PIPE, text=True, check=False)
-        if mounted.returncode != 0:
-            pytest.skip(f"no mounting here: {mounted.stderr}")
-        try:
-            yield pathlib.Path(name)
-        finally:
-            subprocess.run(["umount", "-l", name], check=True)
 
 
 def test_output_in_a_folder_that_is_not_ours(public):

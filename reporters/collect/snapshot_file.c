@@ -1,0 +1,218 @@
+/*
+ * Snapshot files. The snapshots' own thread; nothing here is shared.
+ */
+#include "collect/snapshot_file.h"
+
+#include "base/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    NEW_FILE_MODE = 0666, /* less the mask of the user, as for any capture */
+    COPY_BYTES = 1 << 18, /* at once, where the kernel does not copy */
+    AT_ONCE_BYTES = 1 << 30,
+    DESCRIPTOR_NAME_BYTES = 32,
+};
+
+struct descriptor_name {
+    char text[DESCRIPTOR_NAME_BYTES];
+};
+
+static struct descriptor_name name_of_descriptor(int fd)
+{
+    struct descriptor_name name;
+
+    snprintf(name.text, sizeof(name.text), "/proc/self/fd/%d", fd);
+    return name;
+}
+
+static bool cannot_write(const char *path, struct error *err)
+{
+    error_set(err, "%s: cannot be written: %s", path, strerror(errno));
+    return false;
+}
+
+/* "PATH.PID-N.tmp". */
+static char *temporary_name(const char *path, unsigned number)
+{
+    size_t size_bytes = strlen(path) + DESCRIPTOR_NAME_BYTES;
+    char *name = memory_allocate(size_bytes, 1);
+
+    snprintf(name, size_bytes, "%s.%ld-%u.tmp", path, (long)getpid(), number);
+    return name;
+}
+
+/* A file with a name of its own. Returns false with errno. */
+static bool open_named(const char *path, struct snapshot_file *file)
+{
+    for (unsigned number = 0;; number++) {
+        file->temporary = temporary_name(path, number);
+        file->fd = open(file->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, NEW_FILE_MODE);
+        if (file->fd >= 0)
+            return true;
+        free(file->temporary);
+        file->temporary = NULL;
+        if (errno != EEXIST)
+            return false;
+    }
+}
+
+bool snapshot_file_open(const char *path, struct snapshot_file *ret_file, struct error *err)
+{
+    struct snapshot_file file = {.fd = -1};
+    char *folder = memory_copy_text(path);
+    char *slash = strrchr(folder, '/');
+
+    if (slash != NULL)
+        slash[slash == folder] = '\0'; /* the root's name is its slash */
+    file.fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, NEW_FILE_MODE);
+    free(folder);
+    /* It gets its name by the one that it has in /proc. */
+    if (file.fd >= 0 && access(name_of_descriptor(file.fd).text, F_OK) != 0) {
+        close(file.fd);
+        file.fd = -1;
+    }
+    if (file.fd < 0 && !open_named(path, &file)) {
+        cannot_write(path, err);
+        snapshot_file_close(&file);
+        return false;
+    }
+    *ret_file = file;
+    return true;
+}
+
+/* Copy by reading and writing. Returns false with errno. */
+static bool copy_by_hand(int from_fd, int to_fd, uint64_t at, uint64_t end)
+{
+    char *bytes = memory_allocate(COPY_BYTES, 1);
+    bool is_copied = true;
+
+    while (at < end && is_copied) {
+        size_t wanted = end - at < COPY_BYTES ? (size_t)(end - at) : COPY_BYTES;
+        ssize_t count = pread(from_fd, bytes, wanted, (off_t)at);
+
+        if (count < 0 && errno == EINTR)
+            continue;
+        for (ssize_t done = 0; done < count;) {
+            ssize_t written = pwrite(to_fd, bytes + done, (size_t)(count - done), (off_t)at + done);
+
+            if (written < 0 && errno != EINTR) {
+                is_copied = false;
+                break;
+            }
+            done += written > 0 ? written : 0;
+        }
+        if (count == 0)
+            errno = EIO; /* it is shorter than it was */
+        is_copied &= count > 0;
+        at += count > 0 ? (uint64_t)count : 0;
+    }
+    free(bytes);
+    return is_copied;
+}
+
+bool snapshot_file_copy(struct snapshot_file *file, int from_fd, uint64_t size_bytes,
+                        const char *path, struct error *err)
+{
+    loff_t from = 0, to = 0;
+
+    while ((uint64_t)from < size_bytes) {
+        uint64_t left_bytes = size_bytes - (uint64_t)from;
+        ssize_t count =
+            copy_file_range(from_fd, &from, file->fd, &to,
+                            left_bytes < AT_ONCE_BYTES ? (size_t)left_bytes : AT_ONCE_BYTES, 0);
+
+        /* Other file systems, older kernels: where it is a real failure, the other way has it too. */
+        if (count <= 0 && !(count < 0 && errno == EINTR))
+            break;
+    }
+    if (((uint64_t)from == size_bytes ||
+         copy_by_hand(from_fd, file->fd, (uint64_t)from, size_bytes)) &&
+        lseek(file->fd, (off_t)size_bytes, SEEK_SET) >= 0)
+        return true;
+    return cannot_write(path, err);
+}
+
+static bool link_file(const struct snapshot_file *file, const char *path)
+{
+    if (file->temporary != NULL)
+        return link(file->temporary, path) == 0;
+    return linkat(AT_FDCWD, name_of_descriptor(file->fd).text, AT_FDCWD, path, AT_SYMLINK_FOLLOW) ==
+           0;
+}
+
+/* Returns false with errno. */
+static bool name_new(const struct snapshot_file *file, const char *path)
+{
+    struct stat status;
+
+    if (link_file(file, path))
+        return true;
+    if (errno == EEXIST || file->temporary == NULL)
+        return false;
+    /* A file system without links. */
+    if (lstat(path, &status) == 0) {
+        errno = EEXIST;
+        return false;
+    }
+    return rename(file->temporary, path) == 0;
+}
+
+/* A link cannot replace anything: it gets another name first. Returns false with errno. */
+static bool replace(struct snapshot_file *file, const char *path)
+{
+    struct stat status;
+
+    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
+        errno = S_ISDIR(status.st_mode) ? EISDIR : EEXIST; /* a device is not to be replaced */
+        return false;
+    }
+    for (unsigned number = 0; file->temporary == NULL; number++) {
+        char *temporary = temporary_name(path, number);
+
+        if (link_file(file, temporary)) {
+            file->temporary = temporary;
+            break;
+        }
+        free(temporary);
+        if (errno != EEXIST)
+            return false;
+    }
+    return rename(file->temporary, path) == 0;
+}
+
+bool snapshot_file_name(struct snapshot_file *file, const char *path, bool may_overwrite,
+                        bool *ret_is_taken, struct error *err)
+{
+    bool is_named = may_overwrite ? replace(file, path) : name_new(file, path);
+
+    *ret_is_taken = !is_named && errno == EEXIST;
+    if (*ret_is_taken) {
+        error_set(err, "%s: is there already: give another name, or -f to replace it", path);
+        return false;
+    }
+    if (!is_named)
+        return cannot_write(path, err);
+    if (file->temporary != NULL)
+        unlink(file->temporary); /* which is still there where it was linked */
+    free(file->temporary);
+    file->temporary = NULL;
+    return true;
+}
+
+void snapshot_file_close(struct snapshot_file *file)
+{
+    if (file->temporary != NULL)
+        unlink(file->temporary);
+    if (file->fd >= 0)
+        close(file->fd);
+    free(file->temporary);
+    *file = (struct snapshot_file){.fd = -1};
+}
