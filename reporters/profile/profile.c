@@ -5,6 +5,7 @@
 #include "capture/ahead.h"
 #include "memtrack/protocol.h"
 #include "profile/estimate.h"
+#include "profile/failures.h"
 #include "profile/ledger.h"
 #include "profile/marks.h"
 #include "profile/pools.h"
@@ -57,17 +58,21 @@ static bool goes_on(struct building *building, uint32_t count)
                                        building->total);
 }
 
-/* What the programs said themselves. */
+/* What the programs said themselves, and what failed. */
 static void take_words(struct profile *profile, struct replay *replay)
 {
     struct marks *marks = replay_marks(replay);
+    struct failures *failures = replay_failures(replay);
 
     profile->marks = marks->marks;
     profile->mark_count = (uint32_t)marks->mark_count;
     profile->phases = marks->phases;
     profile->phase_count = (uint32_t)marks->phase_count;
+    profile->failures = failures->items;
+    profile->failure_count = (uint32_t)failures->count;
     marks->marks = NULL;
     marks->phases = NULL;
+    failures->items = NULL;
     profile->pools = pools_sums(replay_pools(replay), &profile->pool_count);
 }
 
@@ -216,6 +221,7 @@ void profile_destroy(struct profile *profile)
     free(profile->threads);
     free(profile->samples);
     free(profile->intervals);
+    free(profile->failures);
     free(profile->marks);
     free(profile->phases);
     free(profile->pools);

@@ -52,6 +52,7 @@ struct profile_sample {
     uint64_t heap_bytes;
     uint64_t heap_blocks;
     uint64_t rss_bytes; /* all processes, the most in its bucket; 0 before the first sample */
+    uint64_t failed_allocations; /* in its bucket */
 };
 
 #define PROFILE_NEVER UINT32_MAX
@@ -88,6 +89,14 @@ struct profile_allocator {
 struct profile_owner {
     uint64_t allocations, frees, allocated_bytes, peak_bytes;
     uint64_t peak_rss_bytes; /* processes only */
+};
+
+/* Allocations of one stack and thread that failed. */
+struct profile_failure {
+    uint32_t stack, stream; /* as in struct profile_row */
+    uint64_t count;
+    uint64_t largest_bytes;     /* that was asked for */
+    uint64_t first_ns, last_ns; /* since the session's start */
 };
 
 /* An instant that a program has marked; in their order. */
@@ -137,6 +146,8 @@ struct profile {
     uint32_t peak_sample;                 /* the one that stands at the peak */
     struct profile_interval *intervals;   /* NULL unless asked for */
     uint64_t interval_count;
+    struct profile_failure *failures; /* in the order of their first one */
+    uint32_t failure_count;
     struct profile_mark *marks; /* in time order */
     uint32_t mark_count;
     struct profile_phase *phases;

@@ -315,6 +315,17 @@ static void take_hidden_block(struct replay *replay, const struct event *event)
         pools_take(&replay->pools, replay->capture, event);
 }
 
+static void take_failure(struct replay *replay, const struct event *event)
+{
+    struct ledger *ledger = replay->ledger;
+
+    if (!replay->streams[event->stream].is_selected)
+        return;
+    ledger->totals.failed_allocations++;
+    ledger->timeline.samples[ledger->timeline.bucket_count - 1].failed_allocations++;
+    failures_add(&replay->failures, event->stack, event->stream + 1, event->bytes, ledger->now_ns);
+}
+
 void replay_rare(struct replay *replay, const struct event *event)
 {
     if (event->op != EVENT_NOTE && !replay_is_shown(replay, event->domain)) {
@@ -335,7 +346,7 @@ void replay_rare(struct replay *replay, const struct event *event)
         undo_release(replay, event);
         break;
     case EVENT_FAIL:
-        replay->ledger->totals.failed_allocations += replay->streams[event->stream].is_selected;
+        take_failure(replay, event);
         break;
     default:
         take_note(replay, event);
@@ -446,6 +457,11 @@ struct marks *replay_marks(struct replay *replay)
     return &replay->marks;
 }
 
+struct failures *replay_failures(struct replay *replay)
+{
+    return &replay->failures;
+}
+
 struct pools *replay_pools(struct replay *replay)
 {
     return &replay->pools;
@@ -457,6 +473,7 @@ void replay_close(struct replay *replay)
         return;
     marks_finish(&replay->marks);
     pools_finish(&replay->pools);
+    failures_finish(&replay->failures);
     for (uint32_t i = 0; i < replay->capture->thread_count; i++) {
         for (unsigned k = 0; k < UNDO_DEPTH && replay->streams[i].undos != NULL; k++)
             free(replay->streams[i].undos[k].ranges);

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 struct replay;
+struct failures;
 struct marks;
 struct pools;
 
@@ -31,7 +32,8 @@ void replay_events(struct replay *replay, const struct event *events, uint32_t c
  */
 void replay_end(struct replay *replay, uint64_t end_ns);
 
-/* What programs said, and the sums of pools; to be taken after replay_end(). Context: tool. */
+/* What failed, what programs said, and the sums of pools; to be taken after replay_end(). Context: tool. */
+struct failures *replay_failures(struct replay *replay);
 struct marks *replay_marks(struct replay *replay);
 struct pools *replay_pools(struct replay *replay);
 

@@ -6,6 +6,7 @@
 
 #include "capture/merge.h"
 #include "memtrack/protocol.h"
+#include "profile/failures.h"
 #include "profile/inherited.h"
 #include "profile/ledger.h"
 #include "profile/legacy.h"
@@ -88,6 +89,7 @@ struct replay {
     uint8_t first_domain, domain_count;
     struct marks marks;
     struct pools pools;
+    struct failures failures;
 };
 
 /* What may still be done about a release: a place for it in its thread's history. */

@@ -61,8 +61,12 @@ void timeline_halve(struct timeline *timeline, struct timeline_pairs *ret_pairs)
         bool is_second =
             timeline->samples[2 * i + 1].heap_bytes > timeline->samples[2 * i].heap_bytes;
 
+        uint64_t failed = timeline->samples[2 * i].failed_allocations +
+                          timeline->samples[2 * i + 1].failed_allocations;
+
         ret_pairs->is_second[i] = is_second;
         timeline->samples[i] = timeline->samples[2 * i + is_second];
+        timeline->samples[i].failed_allocations = failed;
         timeline->runs[i] = timeline->runs[2 * i + is_second];
     }
     timeline->bucket_count /= 2;

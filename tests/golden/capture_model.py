@@ -11,6 +11,7 @@ import capture_format as fmt
 import capture_keys
 from capture_estimate import estimate
 from capture_order import fork_parent, ordered_events
+from capture_resident import resident
 from capture_words import Words
 
 HEAP_CLASSES = {0, 4, 5}
@@ -93,6 +94,7 @@ class Model(Words):
         self.width = 10**6
         while self.end_ns // self.width >= BUCKETS:
             self.width *= 2
+        self.failed_in, self.failures = Counter(), {}  # by bucket; by stack and stream
         self.samples = [[0, 0, 0, 0]]  # time, bytes, blocks, change
 
     def last_instant(self):
@@ -444,6 +446,14 @@ class Model(Words):
             self.samples.append([len(self.samples) * self.width, self.heap, self.blocks,
                                  self.changes])
 
+    def fail(self, event):
+        self.totals["failed_allocations"] += 1
+        self.failed_in[len(self.samples) - 1] += 1
+        failure = self.failures.setdefault((event.stack, event.stream), [0, 0, self.now, self.now])
+        failure[0] += 1
+        failure[1] = max(failure[1], event.bytes)
+        failure[3] = self.now
+
     def leak(self, process, ended):
         for stream in list(process.waiting):
             self.settle(process, stream)
@@ -485,7 +495,8 @@ class Model(Words):
         if event.stream in self.waits and event.op not in (fmt.UNDO, fmt.NOTE, fmt.FAIL):
             self.settle(process, event.stream)
         if event.op == fmt.FAIL and event.domain in self.domains:
-            self.totals["failed_allocations"] += event.stream in self.selected
+            if event.stream in self.selected:
+                self.fail(event)
         elif event.op in (fmt.ALLOC, fmt.FREE):
             if event.domain == fmt.POOLS not in self.domains and event.stream in self.selected:
                 self.take_pool(event)
@@ -507,33 +518,6 @@ class Model(Words):
         for number in self.capture.processes:
             self.leak(self.state[number], False)
         self.advance(self.end_ns)
-
-
-def resident(capture, model, process):
-    """(peak of all, peak of each process, most in each bucket)."""
-    instants = [(r[1], 0, i, r[0], r[2]) for i, r in enumerate(capture.rss)]
-    instants += [(p["ended_ns"], 1, i, n, 0) for i, (n, p) in enumerate(capture.processes.items())
-                 if p.get("ended_ns")]
-    now, peaks, peak = Counter(), Counter(), 0
-    buckets, before = {}, 0
-    for time_ns, _, _, number, size in sorted(instants):
-        if process not in (0, number):
-            continue
-        now[number] = size
-        total = sum(now.values())
-        bucket = min(time_ns // model.width, len(model.samples) - 1)
-        buckets[bucket] = max(buckets.get(bucket, before if bucket else 0), total)
-        before = total
-        # What a bucket begins with also is in it; the loop below fills in those without instants.
-        buckets.setdefault(("after", bucket), 0)
-        buckets["after", bucket] = total
-        peaks[number] = max(peaks[number], size)
-        peak = max(peak, total)
-    series, carried = [], 0
-    for i in range(len(model.samples)):
-        series.append(max(carried, buckets.get(i, 0)))
-        carried = buckets.get(("after", i), carried)
-    return peak, peaks, series
 
 
 def lost_events(capture, model, process, tid):
@@ -590,7 +574,9 @@ def build(capture, *, process=0, tid=0, threshold=1, pools=False):
         "threads": [owner(("thread", s)) for s in sorted(capture.threads)],
         "sizes": [list(model.sizes[i]) if i in model.sizes else [0, 0] for i in range(65)],
         "lifetimes": model.lifetimes,
-        "samples": [[s[0], s[1], s[2], r] for s, r in zip(first.samples, rss_series)],
+        "samples": [[s[0], s[1], s[2], r, first.failed_in[i]]
+                    for i, (s, r) in enumerate(zip(first.samples, rss_series))],
+        "failures": [[*who, *what] for who, what in first.failures.items()],
         "peak_sample": max(range(len(first.samples)), key=lambda i: (first.samples[i][1], -i)),
         "intervals": sorted([number_of[row], a, b, model.intervals[row, a, b, "bytes"],
                              model.intervals[row, a, b, "allocations"]]

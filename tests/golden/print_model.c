@@ -104,8 +104,8 @@ static void print_time(const struct profile *profile)
     for (uint32_t i = 0; i < profile->sample_count; i++) {
         const struct profile_sample *s = &profile->samples[i];
 
-        printf("%s[%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]", i > 0 ? "," : "", s->time_ns,
-               s->heap_bytes, s->heap_blocks, s->rss_bytes);
+        printf("%s[%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]", i > 0 ? "," : "",
+               s->time_ns, s->heap_bytes, s->heap_blocks, s->rss_bytes, s->failed_allocations);
     }
     printf("],\n\"peak_sample\":%u,\"end_ns\":%" PRIu64 ",\n\"intervals\":[", profile->peak_sample,
            profile->end_ns);
@@ -161,6 +161,18 @@ static void print_words(const struct profile *profile)
     printf("]");
 }
 
+static void print_failures(const struct profile *profile)
+{
+    printf(",\n\"failures\":[");
+    for (uint32_t i = 0; i < profile->failure_count; i++) {
+        const struct profile_failure *f = &profile->failures[i];
+
+        printf("%s[%u,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]", i > 0 ? "," : "",
+               f->stack, f->stream, f->count, f->largest_bytes, f->first_ns, f->last_ns);
+    }
+    printf("]");
+}
+
 int main(int argc, char **argv)
 {
     struct profile_options options = {
@@ -191,6 +203,7 @@ int main(int argc, char **argv)
     print_histograms(profile);
     print_time(profile);
     print_words(profile);
+    print_failures(profile);
     printf(",\n\"damage\":%s}\n",
            capture->damage.is_damaged || profile->damage.is_damaged ? "true" : "false");
     profile_destroy(profile);

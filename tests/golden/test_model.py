@@ -168,6 +168,21 @@ def test_what_programs_say_is_understood_alike(tmp_path, part):
     assert bool(model["pools"]) == ("pools" not in part)
 
 
+def test_what_failed_is_counted_where_and_when(tmp_path):
+    trace = captures.Trace()
+    trace.session("app.py")
+    stack = captures.script_stack(trace)
+    threads = [trace.process(70).thread(70 + i) for i in range(2)]
+    for i in range(60):
+        threads[i % 2].fail(1000 * i, stack("<module> main" if i % 3 else "worker"))
+        trace.wait(100)                                 # 6 s: buckets of 4 ms
+    model = compare(tmp_path, trace.finish())
+    assert sum(sample[4] for sample in model["samples"]) == 60 == model["totals"]["failed_allocations"]
+    assert max(sample[4] for sample in model["samples"]) == 1
+    assert [failure[2] for failure in model["failures"]] == [10, 20, 20, 10]
+    assert model["failures"][0][3] == 54000
+
+
 def test_a_phase_has_the_highest_heap_that_it_saw(tmp_path):
     model = compare(tmp_path, captures.words())
     mib = captures.MIB
