@@ -12,6 +12,10 @@
  * uintptr_t arch_stack_pointer(void)
  *     Return the stack pointer: lower than all that the calling function has on its stack.
  *     Context: hot path.
+ * uintptr_t arch_thread_pointer(void)
+ *     Return the thread pointer, from which thread variables are counted. Context: hot path.
+ * uintptr_t arch_thread_word(intptr_t distance)
+ *     Return the word so far from it, as it is now. Context: hot path.
  * void arch_pause(void)
  *     Tell the processor that a thread spins. Context: hot path.
  */

@@ -35,6 +35,24 @@ static inline uintptr_t arch_stack_pointer(void)
     return address;
 }
 
+static inline uintptr_t arch_thread_pointer(void)
+{
+    uintptr_t address;
+
+    __asm__("mrs %0, tpidr_el0" : "=r"(address));
+    return address;
+}
+
+static inline uintptr_t arch_thread_word(intptr_t distance)
+{
+    uintptr_t word;
+
+    __asm__ volatile("ldr %0, [%1]"
+                     : "=r"(word)
+                     : "r"(arch_thread_pointer() + (uintptr_t)distance));
+    return word;
+}
+
 static inline void arch_pause(void)
 {
     __asm__ volatile("yield");

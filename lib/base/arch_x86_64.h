@@ -26,6 +26,22 @@ static inline uintptr_t arch_stack_pointer(void)
     return address;
 }
 
+static inline uintptr_t arch_thread_pointer(void)
+{
+    uintptr_t address;
+
+    __asm__("mov %%fs:0, %0" : "=r"(address));
+    return address;
+}
+
+static inline uintptr_t arch_thread_word(intptr_t distance)
+{
+    uintptr_t word;
+
+    __asm__ volatile("mov %%fs:(%1), %0" : "=r"(word) : "r"(distance));
+    return word;
+}
+
 static inline void arch_pause(void)
 {
     __builtin_ia32_pause();

@@ -6,6 +6,7 @@
  * is recorded in line, without a call.
  */
 #include "hook/early.h"
+#include "hook/malloc_way.h"
 #include "hook/real.h"
 #include "record/track.h"
 
@@ -30,15 +31,35 @@ static __attribute__((cold, noinline)) void *malloc_failed(size_t size_bytes, co
     return NULL;
 }
 
-/* Of its own: it keeps registers that malloc() would have to save as well. */
-static __attribute__((noinline)) void *malloc_with_mode(size_t size_bytes, const void *caller)
+/* Where there are no stacks to walk. */
+static void *malloc_plain(size_t size_bytes)
 {
     void *block = real.malloc(size_bytes);
 
     if (unlikely(block == NULL))
-        return malloc_failed(size_bytes, caller);
-    track_allocated_python(DOMAIN_HEAP, (uintptr_t)block, size_bytes, ALLOCATOR_MALLOC, caller);
-    return block;
+        return malloc_failed(size_bytes, __builtin_return_address(0));
+    return (void *)track_allocated_plain(DOMAIN_HEAP, (uintptr_t)block, size_bytes,
+                                         ALLOCATOR_MALLOC);
+}
+
+/* Of its own: a caller that is asked for in several places is asked for early, and kept in a register. */
+void *malloc_with_stack(size_t size_bytes, void *block)
+{
+    if (unlikely(block == NULL))
+        return malloc_failed(size_bytes, __builtin_return_address(0));
+    return (void *)track_allocated_stack(DOMAIN_HEAP, (uintptr_t)block, size_bytes,
+                                         ALLOCATOR_MALLOC, __builtin_return_address(0));
+}
+
+/* With stacks, or where small blocks are left out. */
+static void *malloc_with_mode(size_t size_bytes)
+{
+    void *block = real.malloc(size_bytes);
+
+    if (likely(block != NULL) &&
+        likely(track_try_same_stack(DOMAIN_HEAP, (uintptr_t)block, size_bytes, ALLOCATOR_MALLOC)))
+        return block;
+    return malloc_with_stack(size_bytes, block);
 }
 
 static __attribute__((cold, noinline)) void *malloc_picked(size_t size_bytes, const void *caller)
@@ -52,38 +73,39 @@ static __attribute__((cold, noinline)) void *malloc_picked(size_t size_bytes, co
 }
 
 /* Of a sample: nearly every block is passed over, which is found out first: that keeps least. */
-static __attribute__((noinline)) void *malloc_sampled(size_t size_bytes, const void *caller)
+static void *malloc_sampled(size_t size_bytes)
 {
     void *block;
 
     if (unlikely(!sample_passes(&context_own->sample, size_bytes)))
-        return malloc_picked(size_bytes, caller);
+        return malloc_picked(size_bytes, __builtin_return_address(0));
     block = real.malloc(size_bytes);
-    /* malloc() has jumped here: the caller is kept where it was. */
     return likely(block != NULL) ? block : malloc_failed(size_bytes, __builtin_return_address(0));
 }
 
+/*
+ * A thread that goes the plain way once more walks no stack, and has told the reader of none yet. Release
+ * and acquire: with the way it sees what is known of the interpreter.
+ */
+static malloc_way *_Atomic current_malloc = malloc_plain;
+
 void hook_follow_mode(void)
 {
-    if ((process.wanted_mode & PROCESS_SAMPLES) != 0)
+    unsigned mode = process.wanted_mode;
+    malloc_way *way = mode == 0 ? malloc_plain : malloc_with_mode;
+
+    if ((mode & PROCESS_SAMPLES) != 0) {
         process.apart_bytes = SIZE_MAX;
+        way = malloc_sampled;
+    } else if (mode == PROCESS_WALKS_PYTHON && malloc_way_of_python() != NULL) {
+        way = malloc_way_of_python();
+    }
+    atomic_store_explicit(&current_malloc, way, memory_order_release);
 }
 
 HOOK void *malloc(size_t size_bytes)
 {
-    unsigned mode = track_mode();
-    void *block;
-
-    if (unlikely(mode != 0)) {
-        if (unlikely((mode & PROCESS_SAMPLES) != 0))
-            return malloc_sampled(size_bytes, __builtin_return_address(0));
-        return malloc_with_mode(size_bytes, __builtin_return_address(0));
-    }
-    block = real.malloc(size_bytes);
-    if (unlikely(block == NULL))
-        return malloc_failed(size_bytes, __builtin_return_address(0));
-    return (void *)track_allocated_plain(DOMAIN_HEAP, (uintptr_t)block, size_bytes,
-                                         ALLOCATOR_MALLOC);
+    return atomic_load_explicit(&current_malloc, memory_order_acquire)(size_bytes);
 }
 
 /* gcc misses the attributes that stdlib.h gives malloc; this is only its address. */

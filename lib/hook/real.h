@@ -68,7 +68,11 @@ extern struct real_functions real __attribute__((visibility("hidden")));
 /* Our malloc, whatever the name resolves to. Context: hot path. */
 void *hook_malloc(size_t size_bytes) __attribute__((visibility("hidden")));
 
-/* Send all releases apart where the process is sampled. Context: start-up. */
+/*
+ * Take the ways that process.wanted_mode asks for: process.follow_mode. Safe to repeat; from the first
+ * block on until stacks are walked nothing but PROCESS_WALKS_PYTHON may come to it.
+ * Context: start-up, or any thread outside the loader's lock.
+ */
 void hook_follow_mode(void);
 
 /* For a name that libc lacks: set errno to ENOSYS and return -1. Context: any thread. */

@@ -6,6 +6,7 @@
  */
 #include "python/runtime.h"
 
+#include "python/attached.h"
 #include "python/layout_debug_offsets.h"
 #include "python/layout_table.h"
 #include "python/load.h"
@@ -186,7 +187,8 @@ static bool keeps_chunk(uint32_t version)
 }
 
 /* Functions that make walks cheaper, where they are there. */
-static void find_helpers(const struct search *search, struct python_runtime *runtime)
+static void find_helpers(const struct search *search, bool is_start,
+                         struct python_runtime *runtime)
 {
     unsigned minor = runtime->layout.minor;
 
@@ -195,6 +197,7 @@ static void find_helpers(const struct search *search, struct python_runtime *run
         runtime->attached_state = (void *(*)(void))loaded_symbol(
             &search->host,
             minor == 12 ? "_PyThreadState_UncheckedGet" : "PyThreadState_GetUnchecked");
+    runtime->attached_distance = attached_find(runtime->attached_state, is_start);
     runtime->keeps_chunk = keeps_chunk(runtime->version);
     if (runtime->layout.frame.chunk != 0 &&
         layout_table_family(&runtime->layout.frame) != FRAMES_COUNT)
@@ -293,7 +296,7 @@ enum python_refusal runtime_search(struct python_runtime *ret_runtime, bool *ret
                                     &runtime.layout);
     if (refusal != REFUSAL_NONE)
         return refusal;
-    find_helpers(&search, &runtime);
+    find_helpers(&search, is_start, &runtime);
     find_allocators(&search, &runtime);
     *ret_runtime = runtime;
     *ret_is_found = true;

@@ -36,6 +36,7 @@ struct python_allocator;
 struct python_runtime {
     void *(*thread_state)(void);   /* PyGILState_GetThisThreadState */
     void *(*attached_state)(void); /* from 3.12: PyThreadState_GetUnchecked, else NULL */
+    intptr_t attached_distance;    /* of what it returns, from the thread pointer; 0: not known */
     /* PyObject_GetArenaAllocator, where there are chunks of frames (layout.frame.chunk); else NULL. */
     void (*arena_allocator)(struct arena_allocator *ret_allocator);
     /* The same, and PyMem_GetAllocator and PyMem_SetAllocator, wherever they are exported. */

@@ -12,6 +12,7 @@
 #include "python/chain.h"
 #include "python/layout_table.h"
 #include "python/runtime.h"
+#include "python/same.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -32,8 +33,7 @@ _Atomic bool python_has_stacks;
 
 /* Constant once the walkers are set. */
 static struct python_runtime runtime;
-static uintptr_t state_in_use; /* up to 3.11: where the state is that holds the GIL */
-static size_t state_thread;    /* offset of the thread in it */
+struct python_at_hand python_at_hand = {.family = FRAMES_COUNT};
 
 /* Set last, with release, and read with acquire: who sees it sees the runtime. */
 static walk_function *_Atomic current_walker;
@@ -200,22 +200,14 @@ CHAIN_INLINE bool update(struct python_walk *walk, uintptr_t state,
 }
 
 /*
- * Return the state that the calling thread runs with, if that is told by a few loads or one call;
- * else 0, and runtime_thread_state() has to be asked. Whoever runs with a state is not among those
- * that a finalising interpreter has left behind.
- * is_attached: from 3.12 on, where a thread knows which state it runs with.
+ * As python_state_at_hand(), from whatever tells. Whoever runs with a state is not among those that a
+ * finalising interpreter has left behind.
  */
-CHAIN_INLINE uintptr_t state_at_hand(const struct python_walk *walk, bool is_attached)
+CHAIN_INLINE uintptr_t state_of_thread(const struct python_walk *walk, enum frame_family family)
 {
-    uintptr_t state;
-
-    if (is_attached)
-        return runtime.attached_state != NULL ? (uintptr_t)runtime.attached_state() : 0;
-    /* Who holds the GIL: us, or a thread whose state was made where ours had been. */
-    state = load_word(state_in_use, 0);
-    if (state != walk->thread_state || state == 0)
-        return 0;
-    return load_word(state, state_thread) == walk->thread ? state : 0;
+    if (family < FRAMES_3_12 || python_at_hand.attached != 0)
+        return python_state_at_hand(walk, family);
+    return runtime.attached_state != NULL ? (uintptr_t)runtime.attached_state() : 0;
 }
 
 /* The thread state, when it is not at hand. */
@@ -229,33 +221,39 @@ static __attribute__((noinline)) uintptr_t find_thread_state(void)
     return state;
 }
 
-CHAIN_INLINE uintptr_t thread_state(const struct python_walk *walk, bool is_attached)
+CHAIN_INLINE uintptr_t thread_state(const struct python_walk *walk, enum frame_family family)
 {
-    uintptr_t state = state_at_hand(walk, is_attached);
+    uintptr_t state = state_of_thread(walk, family);
 
     return state != 0 ? state : find_thread_state();
 }
 
-CHAIN_INLINE const struct python_walk *if_same(const struct python_walk *walk, bool is_attached,
-                                               const struct frame_layout *layout)
+CHAIN_INLINE const struct python_walk *
+if_same(const struct python_walk *walk, enum frame_family family, const struct frame_layout *layout)
 {
-    uintptr_t state = state_at_hand(walk, is_attached);
+    uintptr_t state = state_of_thread(walk, family);
 
     if (state != 0 && chain_is_same(walk, state, chain_top(state, layout), layout))
         return walk;
     return NULL;
 }
 
+/* A family whose thread state is found in the way of the interpreter that is followed. */
+static enum frame_family family_of_any(void)
+{
+    return runtime.layout.minor >= ATTACHED_MINOR_FIRST ? FRAMES_COUNT : FRAMES_3_8;
+}
+
 static const struct python_walk *same_any(const struct python_walk *walk)
 {
-    return if_same(walk, runtime.layout.minor >= ATTACHED_MINOR_FIRST, &runtime.layout.frame);
+    return if_same(walk, family_of_any(), &runtime.layout.frame);
 }
 
 static bool walk_any(struct python_walk *walk, const struct python_announcer *announcer,
                      struct python_delta *ret_delta)
 {
-    return update(walk, thread_state(walk, runtime.layout.minor >= ATTACHED_MINOR_FIRST), announcer,
-                  ret_delta, &runtime.layout.frame);
+    return update(walk, thread_state(walk, family_of_any()), announcer, ret_delta,
+                  &runtime.layout.frame);
 }
 
 /* Walkers made for one family. */
@@ -264,15 +262,14 @@ static bool walk_any(struct python_walk *walk, const struct python_announcer *an
     {                                                                                             \
         const struct frame_layout layout = frame_layout_of(family_);                              \
                                                                                                   \
-        return if_same(walk, (family_) >= FRAMES_3_12, &layout);                                  \
+        return if_same(walk, family_, &layout);                                                   \
     }                                                                                             \
     static bool walk##suffix_(struct python_walk *walk, const struct python_announcer *announcer, \
                               struct python_delta *ret_delta)                                     \
     {                                                                                             \
         const struct frame_layout layout = frame_layout_of(family_);                              \
                                                                                                   \
-        return update(walk, thread_state(walk, (family_) >= FRAMES_3_12), announcer, ret_delta,   \
-                      &layout);                                                                   \
+        return update(walk, thread_state(walk, family_), announcer, ret_delta, &layout);          \
     }
 
 WALKER(FRAMES_3_8, _3_8)
@@ -324,11 +321,16 @@ void python_walk_forget(struct python_walk *walk)
 
 void python_walk_follow(const struct python_runtime *found)
 {
-    const struct walkers *chosen = &walkers[layout_table_family(&found->layout.frame)];
+    enum frame_family family = layout_table_family(&found->layout.frame);
+    const struct walkers *chosen = &walkers[family];
 
     runtime = *found;
-    state_in_use = runtime.address + runtime.layout.runtime.current_state;
-    state_thread = runtime.layout.runtime.state_thread;
+    python_at_hand = (struct python_at_hand){
+        .in_use = runtime.address + runtime.layout.runtime.current_state,
+        .thread = runtime.layout.runtime.state_thread,
+        .attached = runtime.attached_distance,
+        .family = family < FRAMES_3_12 || runtime.attached_distance != 0 ? family : FRAMES_COUNT,
+    };
     atomic_store_explicit(&current_walker, chosen->walk, memory_order_release);
     atomic_store_explicit(&python_same, chosen->same, memory_order_release);
     __atomic_store_n(&python_is_ready, true, __ATOMIC_RELEASE);

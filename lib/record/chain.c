@@ -21,6 +21,11 @@ bool chain_take_left(struct context *context, uintptr_t frame)
     return true;
 }
 
+void chain_release_own(void)
+{
+    chain_release(context_own);
+}
+
 static bool pop_all(struct context *context)
 {
     struct slot record = {slot_head(OP_PY) | DELTA_POP_ALL, 0};

@@ -62,6 +62,9 @@ static inline void chain_release(struct context *context)
     context->busy = 0;
 }
 
+/* The same, by a call: so an attempt that is as usual keeps no register for it. Context: hot path. */
+void chain_release_own(void) __attribute__((cold, noinline));
+
 /*
  * As chain_take(), for one attempt: unless an event has the chain, or has left it, or the reader may
  * have missed a delta. The contexts that threads share before their own, or muted, are taken to no

@@ -78,6 +78,12 @@ static void slot_fill(struct pool_process *slot, enum pool_process_how how)
     process.image->number = number;
 }
 
+static void follow_mode(void)
+{
+    if (process.follow_mode != NULL)
+        process.follow_mode();
+}
+
 bool process_open(struct pool_header *header, size_t mapped_bytes, uint32_t ring_count,
                   uint32_t slot_index)
 {
@@ -102,6 +108,7 @@ bool process_open(struct pool_header *header, size_t mapped_bytes, uint32_t ring
         process.wanted_mode |= PROCESS_SAMPLES;
     process.sample_bytes = header->sample_bytes;
     process.mode = process.wanted_mode;
+    follow_mode();
     process.silent_epoch = 0; /* until somebody has looked; no slot's epoch is 0 */
     /* Segment 0 is left out: a highest segment of 0 says "none yet". */
     atomic_store_explicit(&process_order.next_segment, 1, memory_order_relaxed);
@@ -184,6 +191,7 @@ void process_find_python(void)
     process.wanted_mode |= PROCESS_WALKS_PYTHON;
     if (!process_is_silent())
         process.mode = process.wanted_mode;
+    follow_mode();
 }
 
 bool process_is_refused(void)

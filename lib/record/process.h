@@ -58,6 +58,7 @@ struct process {
     _Atomic uint32_t parent_number;      /* for the child that is forked next: our own number */
     _Atomic bool is_off;                 /* for good: nobody drains, or the session is over */
     uint8_t flags;                       /* enum pool_process_flag, for our slots */
+    void (*follow_mode)(void);           /* called when wanted_mode is another; or NULL */
     size_t (*usable_bytes)(void *block); /* of the allocator: at least as asked for; may be NULL */
     uint64_t walks_failed_before;        /* of the process that forked us */
     uint64_t names_lost_before;

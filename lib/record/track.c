@@ -289,13 +289,6 @@ uintptr_t track_allocated_stack(enum domain domain, uintptr_t address, size_t si
     return address;
 }
 
-uintptr_t track_allocated_again(enum domain domain, uintptr_t address, size_t size_bytes,
-                                enum allocator allocator, const void *caller)
-{
-    chain_release(context_own);
-    return track_allocated_stack(domain, address, size_bytes, allocator, caller);
-}
-
 /* Whether a block is of the sample. */
 static bool is_picked(struct context *context, size_t size_bytes)
 {

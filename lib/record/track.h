@@ -12,6 +12,7 @@
 
 #include "base/arch.h"
 #include "memtrack/protocol.h"
+#include "python/same.h"
 #include "python/walk.h"
 #include "record/chain.h"
 #include "record/context.h"
@@ -64,10 +65,6 @@ uintptr_t track_allocated_slow(enum domain domain, uintptr_t address, size_t siz
                                enum allocator allocator, const void *caller)
     __attribute__((cold, noinline));
 uintptr_t track_allocated_stack(enum domain domain, uintptr_t address, size_t size_bytes,
-                                enum allocator allocator, const void *caller)
-    __attribute__((noinline));
-/* The same, after an attempt that has the chain still. */
-uintptr_t track_allocated_again(enum domain domain, uintptr_t address, size_t size_bytes,
                                 enum allocator allocator, const void *caller)
     __attribute__((noinline));
 /* Of a sample: a block that sample_passes() has not passed over. */
@@ -170,6 +167,62 @@ track_try_block(struct context *context, enum domain domain, uintptr_t address, 
 }
 
 /*
+ * Record an allocation of a block where stacks are walked, when the thread's is what it was; one
+ * attempt. Returns false when nothing has been recorded: track_allocated_stack() has to.
+ */
+static inline __attribute__((always_inline)) bool track_try_same_stack(enum domain domain,
+                                                                       uintptr_t address,
+                                                                       size_t size_bytes,
+                                                                       enum allocator allocator)
+{
+    struct context *context = context_own;
+    const struct python_walk *walk;
+
+    if (unlikely(track_mode() != PROCESS_WALKS_PYTHON) || unlikely(!chain_take_once(context)))
+        return false;
+    walk = python_walk_if_same(&context->walk);
+    if (likely(walk != NULL)) {
+        /* Found by what was returned: to keep it over the call costs more. */
+        context = context_of_walk(walk);
+        if (likely(track_try_block(context, domain, address, size_bytes, allocator))) {
+            chain_release(context);
+            return true;
+        }
+    }
+    chain_release_own();
+    return false;
+}
+
+/* How far track_try_short_stack() has come. */
+enum track_attempt {
+    ATTEMPT_RECORDED,
+    ATTEMPT_NOT_SHORT, /* track_allocated_python() can tell */
+    ATTEMPT_CHANGED,   /* track_allocated_stack() has to look, or to record */
+};
+
+/*
+ * As track_try_same_stack(), without a call: where the stack is a short one.
+ * family: constant, python_at_hand.family.
+ */
+static inline __attribute__((always_inline)) enum track_attempt
+track_try_short_stack(enum domain domain, uintptr_t address, size_t size_bytes,
+                      enum allocator allocator, enum frame_family family)
+{
+    struct context *context = context_own;
+    enum track_attempt attempt = ATTEMPT_CHANGED;
+
+    if (unlikely(track_mode() != PROCESS_WALKS_PYTHON) || unlikely(!chain_take_once(context)))
+        return ATTEMPT_CHANGED;
+    if (unlikely(!python_walk_is_short(&context->walk)))
+        attempt = ATTEMPT_NOT_SHORT;
+    else if (likely(python_short_is_same(&context->walk, family)) &&
+             likely(track_try_block(context, domain, address, size_bytes, allocator)))
+        attempt = ATTEMPT_RECORDED;
+    chain_release(context);
+    return attempt;
+}
+
+/*
  * The usual halves of track_allocated(), for hooks that are two functions themselves: without
  * a mode, and with one. Inline: where they return to is the caller of the hook.
  */
@@ -187,20 +240,9 @@ static inline __attribute__((always_inline)) uintptr_t
 track_allocated_python(enum domain domain, uintptr_t address, size_t size_bytes,
                        enum allocator allocator, const void *caller)
 {
-    struct context *context = context_own;
-    const struct python_walk *walk;
-
-    if (unlikely(track_mode() != PROCESS_WALKS_PYTHON) || unlikely(!chain_take_once(context)))
-        return track_allocated_stack(domain, address, size_bytes, allocator, caller);
-    walk = python_walk_if_same(&context->walk);
-    if (unlikely(walk == NULL))
-        return track_allocated_again(domain, address, size_bytes, allocator, caller);
-    /* Found by what was returned: to keep it over the call costs more. */
-    context = context_of_walk(walk);
-    if (unlikely(!track_try_block(context, domain, address, size_bytes, allocator)))
-        return track_allocated_again(domain, address, size_bytes, allocator, caller);
-    chain_release(context);
-    return address;
+    if (likely(track_try_same_stack(domain, address, size_bytes, allocator)))
+        return address;
+    return track_allocated_stack(domain, address, size_bytes, allocator, caller);
 }
 
 /*

@@ -37,7 +37,6 @@ static bool join(const struct locator *locator)
         pool_map_close(&map);
         return false;
     }
-    hook_follow_mode();
     process_begin_alone();
     process_find_python();
     return true;
@@ -79,6 +78,7 @@ __attribute__((constructor)) static void start(int argument_count, char **argume
     if (!loader_finds_our_malloc())
         process.flags |= PROCESS_HAS_OTHER_MALLOC;
     clock_use_kernel();
+    process.follow_mode = hook_follow_mode;
     pymem_offer();
     if (!join(&locator))
         return;

@@ -9,6 +9,7 @@
  */
 #include "base/syscalls.h"
 #include "probe_blocks.h"
+#include "python/same.h"
 #include "python/walk.h"
 
 #include <errno.h>
@@ -36,6 +37,7 @@ struct probe {
     uint32_t is_busy;
     uint64_t walks;
     uint64_t same_walks; /* seen at once to be those before */
+    uint64_t line_walks; /* and of them, without a call */
     uint64_t pushes;
     uint64_t chain[CHAIN_FRAMES];
     uint64_t taken[CHAIN_FRAMES]; /* the chain at the last allocation of PROBE_BYTES */
@@ -121,11 +123,41 @@ static void apply(const struct python_delta *delta)
         faults++;
 }
 
+/* As malloc() asks, whose ways know the family. */
+static bool is_same_in_line(const struct python_walk *walk)
+{
+    if (!python_walk_is_short(walk))
+        return false;
+    switch (python_at_hand.family) {
+    case FRAMES_3_8:
+        return python_short_is_same(walk, FRAMES_3_8);
+    case FRAMES_3_10:
+        return python_short_is_same(walk, FRAMES_3_10);
+    case FRAMES_3_11:
+        return python_short_is_same(walk, FRAMES_3_11);
+    case FRAMES_3_12:
+        return python_short_is_same(walk, FRAMES_3_12);
+    case FRAMES_3_13:
+        return python_short_is_same(walk, FRAMES_3_13);
+    case FRAMES_3_14:
+        return python_short_is_same(walk, FRAMES_3_14);
+    case FRAMES_3_14T:
+        return python_short_is_same(walk, FRAMES_3_14T);
+    case FRAMES_3_15:
+        return python_short_is_same(walk, FRAMES_3_15);
+    case FRAMES_3_15T:
+        return python_short_is_same(walk, FRAMES_3_15T);
+    case FRAMES_COUNT:
+        break;
+    }
+    return false;
+}
+
 static void on_allocation(const void *memory, size_t size)
 {
     int errno_of_program = errno;
     struct python_delta delta;
-    bool is_same;
+    bool is_same, is_line_same;
 
     if (size != PROBE_BYTES && !is_every && size < kept_from_bytes)
         return;
@@ -138,6 +170,8 @@ static void on_allocation(const void *memory, size_t size)
     probe->is_busy = 1;
     errno = 123;
     is_same = python_walk_if_same(&probe->walk) != NULL;
+    is_line_same = is_same_in_line(&probe->walk);
+    faults += is_line_same && !is_same;
     if (python_walk_update(&probe->walk, &announcer, &delta)) {
         apply(&delta);
         faults += is_same;
@@ -146,6 +180,7 @@ static void on_allocation(const void *memory, size_t size)
         faults++;
     probe->walks++;
     probe->same_walks += is_same;
+    probe->line_walks += is_line_same;
     if (size >= kept_from_bytes)
         probe_blocks_add(memory, size, probe->chain, probe->depth);
     if (size == PROBE_BYTES) {
@@ -250,6 +285,7 @@ uint64_t probe_number(unsigned which)
         probe != NULL ? probe->walks : 0,
         probe != NULL ? probe->pushes : 0,
         probe != NULL ? probe->same_walks : 0,
+        probe != NULL ? probe->line_walks : 0,
     };
 
     return which < sizeof(numbers) / sizeof(numbers[0]) ? numbers[which] : 0;

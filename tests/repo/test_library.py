@@ -130,11 +130,22 @@ def test_thread_variables_are_few_and_there_before_the_thread(library, dynamic):
     assert int(size, 16) <= MOST_TLS_BYTES
 
 
-# Where the usual event ends: in the slow halves, or in the other half of malloc.
-ENDS = {"malloc_failed", "malloc_with_mode", "malloc_sampled", "free_slow", "free_apart"}
+# Where the usual event ends: in the slow halves.
+ENDS = {"malloc_failed", "malloc_with_stack", "malloc_of_deep_stack", "free_slow", "free_apart",
+        "chain_release_own"}
+# The ways of malloc: what it jumps to. Of families that are alike the linker may keep one.
+WAYS = ["malloc_plain", "malloc_with_mode", "malloc_3_8", "malloc_3_11", "malloc_3_13"]
 
 
-@pytest.mark.parametrize("name", ["malloc", "malloc_with_mode", "free"])
+def test_malloc_is_a_jump_to_the_way_of_its_mode(library, options):
+    if options["optimization"] in "0g":
+        pytest.skip("nothing is inlined here")
+    code = ask("objdump", "-d", "--no-show-raw-insn", "--disassemble=malloc", library)
+    lines = code.partition("<malloc>:\n")[2].partition("\n\n")[0].splitlines()
+    assert len([line for line in lines if not re.search(r"\bnop|endbr|\bbti", line)]) <= 4, lines
+
+
+@pytest.mark.parametrize("name", [*WAYS, "free"])
 def test_the_usual_event_is_recorded_without_a_call_a_lock_or_the_kernel(library, options, name):
     if options["optimization"] in "0g":
         pytest.skip("nothing is inlined here")
