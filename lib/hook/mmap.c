@@ -121,7 +121,8 @@ static void *map(mmap_function *function, void *address, size_t size_bytes, int 
     }
     if (replaces)
         take_back((uintptr_t)address, size_bytes, ALLOCATOR_MMAP, caller);
-    if (errno == ENOMEM)
+    /* An allocator tries one way after the other: what fails for the program is its block. */
+    if (errno == ENOMEM && !is_arena(size_bytes, caller))
         track_failed(DOMAIN_MAP, size_bytes, ALLOCATOR_MMAP, caller);
     return range;
 }
