@@ -6,6 +6,7 @@
 
 #include "print/json_write.h"
 #include "render/render.h"
+#include "report/paths.h"
 
 #include <stdint.h>
 
@@ -35,6 +36,14 @@ void stats_write_marks(const struct render_input *input, FILE *out);
 
 /* The same in JSON: an array each. Context: tool. */
 void stats_write_words_json(struct json_writer *json, const struct profile *profile);
+
+/* Write the limit that was nearest, and where allocations failed, if there are any. Context: tool. */
+void stats_write_limit(const struct render_input *input, FILE *out);
+void stats_write_failures(const struct render_input *input, struct paths *paths, FILE *out);
+
+/* The same in JSON: an array each. Context: tool. */
+void stats_write_limits_json(struct json_writer *json, const struct render_input *input,
+                             struct paths *paths);
 
 /* Write the report in JSON. Context: tool. */
 void stats_write_json(const struct render_input *input, FILE *out);
