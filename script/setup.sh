@@ -72,7 +72,7 @@ quietly() {
 # Tests run in an environment of their own; nothing of it gets near the programs under test.
 make_test_python() {
     venv=$build/test-python
-    if ! "$venv/bin/python" -c 'import lz4.block, pytest, xxhash' 2>/dev/null; then
+    if ! "$venv/bin/python" -c 'import lz4.block, pytest, xdist, xxhash' 2>/dev/null; then
         say "installing what the tests need into $venv"
         quietly python3 -m venv "$venv"
         quietly "$venv/bin/pip" install -q --disable-pip-version-check \
