@@ -24,7 +24,7 @@ FRAMES = 12
 GC_HEAD_BYTES = 16
 
 kept = []
-ran = {"tests": 0, "modules": []}
+ran = {"tests": 0, "modules": [], "begun": 0}
 
 
 class Quiet(unittest.TestResult):
@@ -117,15 +117,31 @@ def is_frame(address):
     return sys.version_info < (3, 11) and object_type == id(types.FrameType)
 
 
+def is_beginning(frame):
+    """In 3.11 garbage is collected while a call makes its generator, and what runs then stands on a frame
+    that has begun nothing yet. We have it; the interpreter's tracebacks and tracemalloc leave it out.
+    """
+    return sys.version_info[:2] == (3, 11) and frame.code is not None and (
+        frame.code.line(frame.offset) == frame.code.first_line)
+
+
+def places(frames):
+    return [None if frame.code is None else frame.place()[:2] for frame in frames]
+
+
 def compare(size, words, known):
-    walked = [None if frame.code is None else frame.place()[:2]
-              for frame in probe.frames(words)]
-    expected = [(file, line) for file, line in known[:FRAMES]]
-    if walked[:FRAMES] == expected:
+    frames = probe.frames(words)
+    walked, expected = places(frames)[:FRAMES], list(known[:FRAMES])
+    if walked != expected:
+        begun = places(frame for frame in frames if not is_beginning(frame))[:FRAMES]
+        ran["begun"] += begun == expected
+        walked = begun if begun == expected else walked
+    if walked == expected:
         probe.passed()
-    else:
-        probe.failed("block of %d" % size, "%s but %s" % (text_of(walked[:4]),
-                                                          text_of(expected[:4])))
+        return
+    same = next((i for i, (one, other) in enumerate(zip(walked, expected)) if one != other), 0)
+    probe.failed("block of %d" % size, "from frame %d on %s but %s" % (
+        same, text_of(walked[same:same + 4]), text_of(expected[same:same + 4])))
 
 
 traceback_of = ctypes.pythonapi._PyTraceMalloc_GetTraceback
@@ -141,7 +157,7 @@ looking_from = sys._getframe().f_lineno
 
 def is_of_looking(known):
     """What is allocated while we look is not kept, and may lie where a kept block was released."""
-    return known[0][0] == __file__ and known[0][1] >= looking_from
+    return any(file == __file__ and line >= looking_from for file, line in known)
 
 
 # Nothing to say of a block that tracemalloc does not know: the C library's, or another's.
