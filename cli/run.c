@@ -177,6 +177,8 @@ static void report_end(const struct run *run, const struct supervise *supervise)
     const char *text = supervise->last.text;
     char *quoted = words_quote(run->output);
 
+    for (unsigned i = 0; i < supervise->failure_count; i++)
+        message_print("%s", supervise->failures[i]); /* quiet or not */
     switch (supervise->last.word) {
     case SESSION_FINISHED:
         if (text[0] != '\0')
@@ -192,6 +194,7 @@ static void report_end(const struct run *run, const struct supervise *supervise)
         break;
     case SESSION_NOTHING:
     case SESSION_READY:
+    case SESSION_FAILED:
         message_print("not waiting for the collector, which is still writing %s", run->output);
         break;
     case SESSION_ERROR:

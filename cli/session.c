@@ -169,6 +169,7 @@ bool session_wait_ready(struct session *session, int given_up_fd, struct error *
         case SESSION_NOTHING:
         case SESSION_FINISHED:
         case SESSION_RUNNING:
+        case SESSION_FAILED:
             break;
         }
         if (fds[1].revents != 0) {
@@ -200,10 +201,8 @@ void session_receive(struct session *session, struct session_message *ret_messag
         const char *word;
         enum session_word meaning;
     } words[] = {
-        {"ready", SESSION_READY},
-        {"error", SESSION_ERROR},
-        {"finished", SESSION_FINISHED},
-        {"running", SESSION_RUNNING},
+        {"ready", SESSION_READY},     {"error", SESSION_ERROR},   {"finished", SESSION_FINISHED},
+        {"running", SESSION_RUNNING}, {"failed", SESSION_FAILED},
     };
     char line[SESSION_MESSAGE_BYTES];
     ssize_t length = -1;

@@ -42,12 +42,13 @@ enum session_word {
     SESSION_ERROR,
     SESSION_FINISHED,
     SESSION_RUNNING,
+    SESSION_FAILED, /* something that the user wanted beside the capture */
     SESSION_CLOSED, /* the collector is gone; nothing more will come */
 };
 
 struct session_message {
     enum session_word word;
-    char text[SESSION_MESSAGE_BYTES]; /* of ERROR, FINISHED; RUNNING: the number */
+    char text[SESSION_MESSAGE_BYTES]; /* of ERROR, FINISHED, FAILED; RUNNING: the number */
 };
 
 /*

@@ -4,6 +4,8 @@
  */
 #include "supervise.h"
 
+#include "base/memory.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -108,6 +110,10 @@ static bool listen(struct supervise *supervise)
         case SESSION_NOTHING:
             return false;
         case SESSION_READY:
+            break;
+        case SESSION_FAILED:
+            if (supervise->failure_count < SUPERVISE_MOST_FAILURES)
+                supervise->failures[supervise->failure_count++] = memory_copy_text(message.text);
             break;
         case SESSION_ERROR: /* it may still end the capture properly */
             supervise->last = message;

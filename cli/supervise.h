@@ -11,6 +11,10 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+enum {
+    SUPERVISE_MOST_FAILURES = 16,
+};
+
 struct supervise {
     pid_t program;
     struct session *session;       /* the caller's */
@@ -19,7 +23,10 @@ struct supervise {
     int status;                    /* of the program, as wait() gives it */
     int collector_status;          /* as wait() gives it; valid when collector_has_ended */
     bool collector_has_ended;
-    struct session_message last; /* the collector's last ERROR, or its final word */
+    char
+        *failures[SUPERVISE_MOST_FAILURES]; /* what the collector could not do beside the capture */
+    unsigned failure_count;                 /* live as long as this process */
+    struct session_message last;            /* the collector's last ERROR, or its final word */
 };
 
 /* Return when the program has ended. Context: tool. */

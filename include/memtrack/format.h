@@ -129,6 +129,7 @@ enum state_cause {
     CAUSE_DELAY = 2,    /* --delay is over */
     CAUSE_DURATION = 3, /* --duration is over */
     CAUSE_CONTROL = 4,  /* memtrack ctl */
+    CAUSE_PROGRAM = 5,  /* memtrack.h */
 };
 
 enum process_end {
@@ -160,6 +161,7 @@ enum summary_field {
     SUMMARY_RSS_BYTES = 9,
     SUMMARY_REASON = 10,
     SUMMARY_IS_SNAPSHOT = 11, /* left out: 0 */
+    SUMMARY_FAILURE = 12,
 };
 
 /* Records of EVENTS, as coders 1 and 2 have them. */

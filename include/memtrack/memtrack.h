@@ -1,5 +1,6 @@
 /*
- * memtrack for programs: marks, phases and pools of your own in a capture. C99 and C++11.
+ * memtrack for programs: marks, phases and pools of your own in a capture; recording switched on and off,
+ * and snapshots. C99 and C++11.
  *
  * Nothing is to be linked. A program under `memtrack run` finds these functions in the library that
  * is preloaded; in any other the names stand for nothing, and a call is a test of an address. What a
@@ -80,6 +81,34 @@ extern void memtrack_pool_alloc(const char *pool, const void *address,
  */
 extern void memtrack_pool_free(const char *pool, const void *address) MEMTRACK_WEAK;
 
+/*
+ * Begin to record, or go on, as `memtrack ctl PID start` does: in all processes that are recorded with
+ * this one, though it waits for the options --dormant or --delay. What this thread allocates after the
+ * call is in the capture, what others do from a fraction of a millisecond on. While events are recorded
+ * it does nothing.
+ * It takes about as long as a thread needs to wake up, at most 100 ms; so does memtrack_stop().
+ * Context: any thread.
+ */
+extern void memtrack_start(void) MEMTRACK_WEAK;
+
+/*
+ * Pause the recording until the next start, as `memtrack ctl PID stop` does: in all processes that are
+ * recorded with this one. What this thread allocates after the call is not in the capture.
+ * Context: any thread.
+ */
+extern void memtrack_stop(void) MEMTRACK_WEAK;
+
+/*
+ * Make a snapshot, as `memtrack ctl PID snapshot` does: a finished capture of all that was recorded until
+ * now, beside the one that goes on. All that this thread has recorded before is in it, and perhaps a
+ * little of what comes after. It does not wait for the file.
+ * name: what stands behind the capture's name and ".snapshot-" in that of the file, "warm"; slashes
+ * become dashes, the first 100 bytes count. When there is a file of this name, -2, -3 and so on comes behind
+ * it. NULL or "": a number. When the file cannot be written, `memtrack run` says so at its end.
+ * Context: any thread.
+ */
+extern void memtrack_snapshot(const char *name) MEMTRACK_WEAK;
+
 #ifdef __cplusplus
 }
 #endif
@@ -92,6 +121,9 @@ extern void memtrack_pool_free(const char *pool, const void *address) MEMTRACK_W
     (memtrack_pool_alloc ? memtrack_pool_alloc(pool, address, size_bytes) : (void)0)
 #define memtrack_pool_free(pool, address) \
     (memtrack_pool_free ? memtrack_pool_free(pool, address) : (void)0)
+#define memtrack_start()        (memtrack_start ? memtrack_start() : (void)0)
+#define memtrack_stop()         (memtrack_stop ? memtrack_stop() : (void)0)
+#define memtrack_snapshot(name) (memtrack_snapshot ? memtrack_snapshot(name) : (void)0)
 #endif
 
 #else /* a compiler without weak names */
@@ -102,6 +134,9 @@ extern void memtrack_pool_free(const char *pool, const void *address) MEMTRACK_W
 #define memtrack_pool_alloc(pool, address, size_bytes) \
     ((void)(pool), (void)(address), (void)(size_bytes))
 #define memtrack_pool_free(pool, address) ((void)(pool), (void)(address))
+#define memtrack_start()                  ((void)0)
+#define memtrack_stop()                   ((void)0)
+#define memtrack_snapshot(name)           ((void)(name))
 
 #endif
 

@@ -31,6 +31,8 @@ enum {
     GROUP_MAX_SLOTS = 256, /* slots reserved together, and of one record */
     POOL_PATH_BYTES = 3072,
     TICK_PERIOD_US = 1000,
+    POOL_REQUEST_COUNT = 4,
+    REQUEST_NAME_BYTES = 108,
     TOKEN_BYTES = 16,
     UUID_BYTES = 16,
 };
@@ -51,6 +53,33 @@ enum pool_option {
     POOL_OPTION_TYPES = 1u << 3,
     POOL_OPTION_FOLLOW = 1u << 4, /* children are tracked */
     POOL_OPTION_FREES_ONLY_SAMPLED = 1u << 5,
+};
+
+/* pool_request.state */
+enum pool_request_state {
+    REQUEST_FREE = 0,
+    REQUEST_CLAIMED = 1,
+    REQUEST_READY = 2, /* FREE again by the collector */
+};
+
+enum pool_request_command {
+    REQUEST_START = 1, /* as CONTROL_START and CONTROL_STOP: of the session */
+    REQUEST_STOP = 2,
+    REQUEST_SNAPSHOT = 3, /* name: of the file, behind the capture's; none: a number */
+};
+
+/*
+ * A program asks something of the collector. Claimed by compare-and-swap of state from FREE to
+ * CLAIMED; the claimer fills it in, stores READY (release), adds 1 to pool_header.requests and rings.
+ * One that stays CLAIMED for a second is FREE again: its thread has died.
+ */
+struct pool_request {
+    _Atomic uint32_t state;  /* enum pool_request_state */
+    _Atomic uint32_t served; /* collector: adds 1 for each that it has carried out; a futex */
+    uint32_t command;        /* enum pool_request_command */
+    uint32_t number; /* of pool_header.request_numbers: the lower one is carried out first */
+    uint32_t name_bytes;
+    char name[REQUEST_NAME_BYTES];
 };
 
 /*
@@ -89,9 +118,12 @@ struct pool_header {
     _Atomic uint32_t collector_sleeping; /* collector: 1: it wants to be rung; who rings: 0 */
     _Atomic uint32_t doorbell __attribute__((aligned(64))); /* targets add 1; a futex */
     _Atomic uint32_t next_process;                          /* targets add 1 for their number */
-    _Atomic uint32_t ring_requests; /* targets: threads add 1 when they find no ring free */
+    _Atomic uint32_t ring_requests;   /* targets: threads add 1 when they find no ring free */
+    _Atomic uint32_t requests;        /* targets add 1 when one of request is READY */
+    _Atomic uint32_t request_numbers; /* targets add 1 for a request's number */
     uint8_t death[64] __attribute__((aligned(64)));
     char capture_path[POOL_PATH_BYTES]; /* NUL-terminated, absolute */
+    struct pool_request request[POOL_REQUEST_COUNT];
 };
 
 /* pool_process.state */
@@ -128,6 +160,7 @@ enum pool_counter {
     COUNTER_LOST = 6,     /* events that could not be recorded and could not be said in a ring */
     COUNTER_UNWINDER = 7, /* native unwinder fallbacks */
     COUNTER_PYTHON_REFUSED = 8, /* interpreters whose layout is not known */
+    COUNTER_UNHEARD = 9,        /* requests that the collector has not taken in time */
     POOL_COUNTER_COUNT = 16,
 };
 
@@ -494,6 +527,7 @@ _Static_assert(sizeof(struct pool_header) <= POOL_HEADER_BYTES, "pool header");
 _Static_assert(sizeof(struct pool_process) == POOL_PROCESS_BYTES, "process slot");
 _Static_assert(sizeof(struct ring_entry) == POOL_RING_ENTRY_BYTES, "ring entry");
 _Static_assert(sizeof(struct slot) == 16, "slot");
+_Static_assert(sizeof(struct pool_request) == 128, "request of a program");
 _Static_assert(sizeof(struct handshake_hello) == 32, "hello");
 _Static_assert(sizeof(struct control_request) == 24 + POOL_PATH_BYTES, "request");
 _Static_assert(sizeof(struct control_answer) == 32 + CONTROL_TEXT_BYTES, "answer");

@@ -11,6 +11,7 @@
 #include "hook/real.h"
 #include "record/mark.h"
 #include "record/process.h"
+#include "record/request.h"
 #include "record/track.h"
 
 HOOK void memtrack_mark(const char *name)
@@ -53,4 +54,19 @@ HOOK void memtrack_pool_free(const char *pool, const void *address)
         return;
     track_released(DOMAIN_POOL, (uintptr_t)address,
                    mark_pool_allocator(pool, __builtin_return_address(0)));
+}
+
+HOOK void memtrack_start(void)
+{
+    request_make(REQUEST_START, NULL);
+}
+
+HOOK void memtrack_stop(void)
+{
+    request_make(REQUEST_STOP, NULL);
+}
+
+HOOK void memtrack_snapshot(const char *name)
+{
+    request_make(REQUEST_SNAPSHOT, name);
 }

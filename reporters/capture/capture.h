@@ -99,8 +99,10 @@ struct capture_rss {
 struct capture_summary {
     bool is_present;
     uint64_t cpu_ns, ended_ns, events, slots, lost, holes, faults, raw_bytes, rss_bytes;
-    const char *reason; /* "" : ended as it should */
-    bool is_snapshot;   /* a copy, up to an instant, of a capture that went on */
+    const char *reason;          /* "" : ended as it should */
+    bool is_snapshot;            /* a copy, up to an instant, of a capture that went on */
+    const char *const *failures; /* what was asked for and could not be done; NULL: nothing */
+    uint32_t failure_count;
 };
 
 /* From an instant on events were recorded or not. */
@@ -218,7 +220,8 @@ uint64_t capture_tick_time_ns(const struct capture *capture, uint32_t tick);
 uint32_t capture_process_index(const struct capture *capture, uint32_t number);
 
 /*
- * Return whether there was an instant, from one to another, at which nothing was recorded.
+ * Return whether a time without recording began at an instant, from one to another, after which events
+ * may have been recorded again.
  * Context: tool.
  */
 bool capture_has_silence(const struct capture *capture, uint64_t from_ns, uint64_t to_ns);

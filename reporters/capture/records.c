@@ -361,7 +361,8 @@ static bool take_summary_field(struct capture *capture, uint64_t number, struct 
 
 static record_fault load_summary(struct capture *capture, struct cursor *body)
 {
-    struct cursor part;
+    struct capture_summary *summary = &capture->summary;
+    struct cursor whole = *body, part;
     uint64_t number;
 
     while (next_field(body, &number, &part))
@@ -369,8 +370,11 @@ static record_fault load_summary(struct capture *capture, struct cursor *body)
             return wrong_number;
     if (body->left_bytes > 0)
         return cut_off;
-    capture->summary.is_present = true;
-    capture_load_instant(capture, capture->summary.ended_ns);
+    summary->failures = take_arguments(capture, whole, SUMMARY_FAILURE, &summary->failure_count);
+    if (summary->failures == NULL)
+        return "text with a NUL in it";
+    summary->is_present = true;
+    capture_load_instant(capture, summary->ended_ns);
     return NULL;
 }
 

@@ -257,9 +257,12 @@ record_fault capture_load_mark(struct capture *capture, struct cursor *body)
 
 bool capture_has_silence(const struct capture *capture, uint64_t from_ns, uint64_t to_ns)
 {
-    for (uint32_t i = 0; i < capture->state_count; i++)
-        if (capture->states[i].state != POOL_RECORDING && capture->states[i].time_ns >= from_ns &&
-            capture->states[i].time_ns <= to_ns)
+    for (uint32_t i = 0; i < capture->state_count; i++) {
+        const struct capture_state_change *change = &capture->states[i];
+        bool is_silence = change->state == POOL_DORMANT || change->state == POOL_PAUSED;
+
+        if (is_silence && change->time_ns >= from_ns && change->time_ns <= to_ns)
             return true;
+    }
     return false;
 }

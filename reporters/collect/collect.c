@@ -289,6 +289,7 @@ static void serve(struct collect *collect)
         starter_listen(&collect->starter);
         socket_serve(&collect->door, &collect->session);
         socket_answer(&collect->door);
+        control_hear_programs(&collect->control);
         is_under_way = processes_look(&collect->session);
         look_for_trouble(collect);
         if (collect->reason != NULL && !collect->has_failed)
@@ -330,7 +331,9 @@ static void write_summary(struct collect *collect, uint64_t raw_bytes)
 
     summary_write(&records, &collect->drain->sink.counts, raw_bytes,
                   session_now_ns() - session->start_ns,
-                  &(struct summary_end){.reason = collect->reason});
+                  &(struct summary_end){.reason = collect->reason,
+                                        .failures = collect->control.failures,
+                                        .failure_count = collect->control.failure_count});
     section.payload = records.bytes;
     section.payload_bytes = (uint32_t)records.size_bytes;
     /* A failure is kept by the writer, and told when it is closed. */
@@ -346,6 +349,7 @@ static bool finish(struct collect *collect, struct error *err)
     bool is_clean;
 
     collect->door.is_over = true;
+    control_hear_programs(&collect->control); /* what they have said last */
     pool_set_state(&collect->session.pool, POOL_ENDED);
     if (processes_left(&collect->session) > 0)
         nanosleep(&pause, NULL);
@@ -355,11 +359,11 @@ static bool finish(struct collect *collect, struct error *err)
     collect->clock = NULL;
     raw_bytes = pack_stop(collect->session.pack);
     collect->session.pack = NULL;
+    snapshots_end(collect->session.snapshots);
+    socket_answer(&collect->door);
     write_summary(collect, raw_bytes);
     is_clean = capture_writer_close(collect->writer, err);
     collect->writer = NULL;
-    snapshots_end(collect->session.snapshots);
-    socket_answer(&collect->door);
     return is_clean;
 }
 
@@ -373,6 +377,7 @@ static void tear_down(struct collect *collect)
     if (collect->writer != NULL)
         capture_writer_close(collect->writer, NULL);
     socket_close(&collect->door);
+    control_finish(&collect->control);
     process_watch_end(&collect->silent);
     processes_finish(&collect->session);
     if (collect->has_pool)
@@ -420,6 +425,8 @@ bool collect_run(const struct collect_options *options, struct error *err)
         is_clean = finish(&collect, &error);
         if (is_clean && collect.reason != NULL)
             error_set(&error, "%s: ends early: %s", options->output, collect.reason);
+        for (uint32_t i = 0; i < collect.control.failure_count; i++)
+            starter_say(&collect.starter, "failed %s", collect.control.failures[i]);
         starter_say(&collect.starter, "finished %s", error.text);
     } else {
         starter_say(&collect.starter, "error %s", error.text);

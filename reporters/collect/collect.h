@@ -6,6 +6,7 @@
  *   collector -> starter   ready                        the pool is there, targets may come
  *                          error TEXT                   it could not start; it ends
  *                          finished TEXT                the capture is complete; TEXT for people, may be empty
+ *                          failed TEXT                  before that: something the user asked for could not be done
  *                          running COUNT                after `ended`: so many tracked processes live on
  *   starter -> collector   pid NUMBER                   the program's pid
  *                          ended [STATUS]               the program has ended, as waitpid() says (or was

@@ -3,15 +3,18 @@
  */
 #include "collect/control.h"
 
+#include "base/memory.h"
 #include "collect/processes.h"
 #include "collect/records.h"
 #include "collect/snapshot.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define MS_NS UINT64_C(1000000)
+#define MS_NS      UINT64_C(1000000)
+#define CLAIMED_NS UINT64_C(1000000000)
 
 void control_init(struct control *control, struct session *session, const char *capture_path,
                   uint64_t delay_ns, uint64_t duration_ns)
@@ -215,6 +218,128 @@ uint64_t control_serve(struct control *control, const struct control_request *re
     return ticket;
 }
 
+/* Begin a snapshot that nobody waits for. name: may be NULL. */
+static void begin_unasked(struct control *control, const char *name)
+{
+    struct snapshot_request wanted = {.name = name, .ticket = SNAPSHOT_NO_TICKET};
+    struct error err;
+
+    if (!snapshots_ask(control->session->snapshots, &wanted, &err))
+        control_note_failure(control, err.text);
+}
+
+/* Make a part of a file's name of what a program says. Returns its length. */
+static size_t clean_name(char *name, size_t length)
+{
+    length = strnlen(name, length);
+    if (length > SNAPSHOT_NAME_BYTES)
+        length = SNAPSHOT_NAME_BYTES;
+    /* Not in the midst of a character. */
+    while (length > 0 && length == SNAPSHOT_NAME_BYTES && ((uint8_t)name[length] & 0xc0) == 0x80)
+        length--;
+    for (size_t i = 0; i < length; i++)
+        if ((uint8_t)name[i] < ' ' || name[i] == '/' || name[i] == '\x7f')
+            name[i] = '-';
+    name[length] = '\0';
+    return length;
+}
+
+static void obey_program(struct control *control, const struct pool_request *request)
+{
+    char name[REQUEST_NAME_BYTES + 1] = "";
+
+    switch (request->command) {
+    case REQUEST_START:
+        control_set(control, POOL_RECORDING, CAUSE_PROGRAM);
+        break;
+    case REQUEST_STOP:
+        control->begin_ns = 0;
+        control_set(control, POOL_PAUSED, CAUSE_PROGRAM);
+        break;
+    case REQUEST_SNAPSHOT:
+        memcpy(name, request->name, REQUEST_NAME_BYTES);
+        begin_unasked(control, clean_name(name, request->name_bytes < REQUEST_NAME_BYTES
+                                                    ? request->name_bytes
+                                                    : REQUEST_NAME_BYTES) > 0
+                                   ? name
+                                   : NULL);
+        break;
+    default:
+        break; /* nothing that a target writes */
+    }
+}
+
+/* A thread that has died, or was killed, while it wrote leaves its request to others. */
+static void look_at_claimed(struct control *control, unsigned index)
+{
+    struct pool_request *request = &control->session->pool.header->request[index];
+    uint32_t claimed = REQUEST_CLAIMED;
+    uint64_t now_ns = session_now_ns();
+
+    if (control->claimed_ns[index] == 0) {
+        control->claimed_ns[index] = now_ns;
+    } else if (now_ns - control->claimed_ns[index] > CLAIMED_NS) {
+        atomic_compare_exchange_strong(&request->state, &claimed, REQUEST_FREE);
+        control->claimed_ns[index] = 0;
+    }
+}
+
+/* Return the request that was made first of those that are READY; NULL: there is none. */
+static struct pool_request *first_ready(struct control *control)
+{
+    struct pool_request *first = NULL;
+
+    for (unsigned i = 0; i < POOL_REQUEST_COUNT; i++) {
+        struct pool_request *request = &control->session->pool.header->request[i];
+        /* Acquire: what stands in it, and what its thread has recorded. */
+        uint32_t state = atomic_load_explicit(&request->state, memory_order_acquire);
+
+        if (state == REQUEST_CLAIMED)
+            look_at_claimed(control, i);
+        else
+            control->claimed_ns[i] = 0;
+        /* Numbers may begin anew: what is far behind is ahead. */
+        if (state == REQUEST_READY &&
+            (first == NULL || (int32_t)(request->number - first->number) < 0))
+            first = request;
+    }
+    return first;
+}
+
+void control_hear_programs(struct control *control)
+{
+    struct pool_request *request;
+
+    /* Those who ask faster than they are heard have their turn when others have had theirs. */
+    for (unsigned i = 0; i < POOL_REQUEST_COUNT && (request = first_ready(control)) != NULL; i++) {
+        struct pool_request taken = {.command = request->command,
+                                     .name_bytes = request->name_bytes};
+
+        memcpy(taken.name, request->name, sizeof(taken.name));
+        obey_program(control, &taken);
+        /*
+         * Release, both: who waits sees the state, who takes it what we have taken. In this order: the
+         * next to take it is not to see himself served.
+         */
+        atomic_fetch_add_explicit(&request->served, 1, memory_order_release);
+        atomic_store_explicit(&request->state, REQUEST_FREE, memory_order_release);
+        pool_wake(&request->served, INT_MAX);
+    }
+}
+
+void control_note_failure(struct control *control, const char *text)
+{
+    if (control->failure_count < CONTROL_MOST_FAILURES)
+        control->failures[control->failure_count++] = memory_copy_text(text);
+}
+
+void control_finish(struct control *control)
+{
+    for (uint32_t i = 0; i < control->failure_count; i++)
+        free(control->failures[i]);
+    control->failure_count = 0;
+}
+
 bool control_take_answer(struct control *control, uint64_t *ret_ticket,
                          struct control_answer *ret_answer)
 {
@@ -222,6 +347,8 @@ bool control_take_answer(struct control *control, uint64_t *ret_ticket,
 
     if (!snapshots_take_result(control->session->snapshots, &result))
         return false;
+    if (result.ticket == SNAPSHOT_NO_TICKET && !result.is_done)
+        control_note_failure(control, result.error.text);
     *ret_ticket = result.ticket;
     *ret_answer = make_answer(result.is_done ? CONTROL_DONE : CONTROL_FAILED,
                               result.is_done ? result.path : result.error.text);

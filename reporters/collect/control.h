@@ -15,6 +15,10 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+enum {
+    CONTROL_MOST_FAILURES = 16, /* to be told of at the end; the first ones */
+};
+
 struct control {
     struct session *session;
     const char *capture_path; /* the owner's */
@@ -23,6 +27,10 @@ struct control {
     uint64_t duration_ns; /* of the recording; 0: as long as there are programs */
     uint64_t end_ns;      /* when it is to end; 0: not known yet, or never */
     uint64_t last_ticket; /* of those who wait for a snapshot */
+    uint64_t
+        claimed_ns[POOL_REQUEST_COUNT];    /* when a request was first seen CLAIMED; 0: it is not */
+    char *failures[CONTROL_MOST_FAILURES]; /* of what nobody waits for */
+    uint32_t failure_count;
 };
 
 /*
@@ -31,6 +39,9 @@ struct control {
  */
 void control_init(struct control *control, struct session *session, const char *capture_path,
                   uint64_t delay_ns, uint64_t duration_ns);
+
+/* Free what is kept. Context: main thread. */
+void control_finish(struct control *control);
 
 /* The pool and the pack thread are there: note the state that it has. Context: main thread. */
 void control_begin(struct control *control);
@@ -50,6 +61,15 @@ void control_set(struct control *control, enum pool_state state, enum state_caus
 uint64_t control_serve(struct control *control, const struct control_request *request,
                        size_t request_bytes, const struct ucred *peer,
                        struct control_answer *ret_answer);
+
+/* Do what programs ask for (memtrack.h). Context: main thread. */
+void control_hear_programs(struct control *control);
+
+/*
+ * Something that nobody waits for has failed: keep it for the end.
+ * text: a sentence, copied. Context: main thread.
+ */
+void control_note_failure(struct control *control, const char *text);
 
 /*
  * Take an answer to a request of before. ret_ticket: of whom it is for.

@@ -169,6 +169,19 @@ static bool has_stuck_ring(const struct drain *drain)
     return false;
 }
 
+/* Programs cannot wake the main thread, so they wake us. */
+static void pass_on_requests(struct drain *drain)
+{
+    /* Relaxed: the main thread looks at each request itself. */
+    uint32_t requests =
+        atomic_load_explicit(&drain->session->pool.header->requests, memory_order_relaxed);
+
+    if (requests == drain->requests)
+        return;
+    drain->requests = requests;
+    session_wake_main(drain->session);
+}
+
 /*
  * What was recorded before a snapshot was asked for is read by the first round that begins after
  * that, and within the bounds of the second.
@@ -207,6 +220,7 @@ void drain_round(struct drain *drain)
     drain->now_ns = session_now_ns();
     drain->has_read = drain->has_ending = false;
     drain->most_slots = drain->free_rings = 0;
+    pass_on_requests(drain);
     process_life_begin_round(drain);
     scan_rings(drain);
     atomic_store_explicit(&drain->session->forks, drain->sink.counts.forks, memory_order_relaxed);

@@ -27,6 +27,7 @@ struct drain {
     uint64_t reaped_ns;     /* last look at idle threads */
     uint32_t free_rings;    /* in this round, with those about to be */
     uint32_t ring_requests; /* of the pool's header, as last seen */
+    uint32_t requests;      /* likewise */
     uint32_t most_slots;    /* read of one ring in this round */
     bool is_asked;          /* for a ring, since the last look at idle threads */
     bool has_read;          /* anything in this round */

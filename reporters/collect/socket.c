@@ -168,7 +168,7 @@ void socket_answer(struct socket_door *door)
         for (int i = 0; i < SOCKET_MAX_GUESTS; i++) {
             struct socket_guest *guest = &door->guests[i];
 
-            if (guest->fd < 0 || guest->ticket != ticket)
+            if (guest->fd < 0 || ticket == SNAPSHOT_NO_TICKET || guest->ticket != ticket)
                 continue;
             (void)send(guest->fd, &given, sizeof(given), MSG_NOSIGNAL | MSG_DONTWAIT);
             send_away(guest);

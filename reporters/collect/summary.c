@@ -81,5 +81,7 @@ void summary_write(struct records *records, const struct sink_counts *counts, ui
         put_text(records, SUMMARY_REASON, end->reason);
     if (end->is_snapshot)
         records_field_number(records, SUMMARY_IS_SNAPSHOT, 1);
+    for (uint32_t i = 0; i < end->failure_count; i++)
+        put_text(records, SUMMARY_FAILURE, end->failures[i]);
     records_end(records);
 }

@@ -28,13 +28,20 @@ static bool is_realloc(uint8_t allocator)
            (allocator - ALLOCATOR_PYMALLOC) % PYTHON_ENTRIES == PYTHON_REALLOC;
 }
 
-/* May a block that was there at a tick have been released while nothing was recorded? */
+/*
+ * May a block that was there at a tick have been released while nothing was recorded? Now may be any
+ * instant of the tick in force.
+ */
 static __attribute__((cold, noinline)) bool was_silent_since(const struct ledger *ledger,
                                                              uint32_t tick)
 {
     uint64_t born_ns = tick > 0 ? ledger->ticks[tick - 1].time_ns : 0;
 
-    return capture_has_silence(ledger->capture, born_ns, ledger->now_ns);
+    uint64_t until_ns = ledger->tick < ledger->capture->tick_count
+                            ? ledger->capture->ticks[ledger->tick].time_ns - 1
+                            : UINT64_MAX;
+
+    return capture_has_silence(ledger->capture, born_ns, until_ns);
 }
 
 static inline void replay_alloc(struct replay *replay, struct replay_process *process,

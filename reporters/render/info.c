@@ -163,6 +163,8 @@ static void write_session(const struct render_input *input, struct memory_pool *
     write_line(out, "state",
                capture->summary.is_snapshot ? "a snapshot: the recording went on"
                                             : label_state(capture->state));
+    for (uint32_t i = 0; i < capture->summary.failure_count; i++)
+        write_line(out, "failed", text_clean(pool, capture->summary.failures[i], is_ascii));
     write_line(out, "size", units_format_size(capture->file_bytes, 0).text);
     write_line(out, "session", text);
     write_line(out, "started", time_text(pool, session->realtime_ns));
@@ -306,6 +308,10 @@ static void write_json(const struct render_input *input, const struct verificati
     parts_open_json(&json, input, "info");
     json_write_number(&json, "file_bytes", input->capture->file_bytes);
     json_write_bool(&json, "snapshot", input->capture->summary.is_snapshot);
+    json_write_open_array(&json, "failures");
+    for (uint32_t i = 0; i < input->capture->summary.failure_count; i++)
+        json_write_text(&json, NULL, input->capture->summary.failures[i]);
+    json_write_close(&json);
     json_write_open_rows(&json, "sections");
     for (unsigned i = 0; i < SUM_COUNT; i++) {
         const struct section_sum *sum = &sums.sums[i];

@@ -59,7 +59,7 @@ static void warn_of_state(struct collection *collection, const struct capture *c
 
 static void warn_of_processes(struct collection *collection, const struct capture *capture)
 {
-    uint64_t untracked = 0, refused = 0, names = 0, walks = 0;
+    uint64_t untracked = 0, refused = 0, names = 0, walks = 0, unheard = 0;
 
     for (uint32_t i = 0; i < capture->process_count; i++) {
         const struct capture_process *process = &capture->processes[i];
@@ -68,11 +68,13 @@ static void warn_of_processes(struct collection *collection, const struct captur
         refused += process->counters[COUNTER_PYTHON_REFUSED];
         names += process->counters[COUNTER_NAMES_LOST];
         walks += process->counters[COUNTER_WALKS_FAILED];
+        unheard += process->counters[COUNTER_UNHEARD];
     }
     warn_of_count(collection, "processes that could not be tracked (see stats)", untracked);
     warn_of_count(collection, "Python interpreters of an unknown version, without stacks", refused);
     warn_of_count(collection, "functions without a name", names);
     warn_of_count(collection, "stacks that could not be read", walks);
+    warn_of_count(collection, "requests of the program that were not heard", unheard);
 }
 
 /* Of what was not recorded because it was not to be. */

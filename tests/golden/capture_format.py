@@ -51,10 +51,11 @@ THREAD_FIELDS = {
 }
 SUMMARY_FIELDS = {
     1: "cpu_ns", 2: "ended_ns", 3: "events", 4: "slots", 5: "lost", 6: "holes", 7: "faults",
-    8: "raw_bytes", 9: "rss_bytes", 10: "reason", 11: "snapshot",
+    8: "raw_bytes", 9: "rss_bytes", 10: "reason", 11: "snapshot", 12: "failures",
 }
 TEXTS = {"version", "host", "machine", "directory", "executable", "python_version", "name",
          "reason"}
+LISTS = {"arguments", "failures"}  # of texts
 
 class FormatError(Exception):
     """The first byte that is not right, and why."""
@@ -97,7 +98,7 @@ def decode_fields(names, data):
         name = names.get(number)
         if name is None:
             continue
-        if name == "arguments":
+        if name in LISTS:
             out.setdefault(name, []).append(bytes_text(body))
         elif name in TEXTS:
             out[name] = bytes_text(body)

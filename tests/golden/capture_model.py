@@ -217,7 +217,10 @@ class Model(Words):
         return counted
 
     def was_silent_since(self, time_ns):
-        return any(state != 1 and time_ns <= at <= self.now for at, state, _ in self.capture.states)
+        """Now may be any instant of the tick in force."""
+        later = [at for at in self.capture.ticks.values() if at > self.now]
+        return any(state in (0, 2) and time_ns <= at and (not later or at < min(later))
+                   for at, state, _ in self.capture.states)
 
     def violation(self, stream, count=1):
         if stream in self.selected:

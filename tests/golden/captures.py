@@ -216,7 +216,8 @@ def strange():
     other.record(fmt.event(fmt.NOTE, 999, w1=5))
     other.record(fmt.event(fmt.NOTE, fmt.NOTE_CLOCK, w1=trace.now_ns()))
     process.end(END_SIGNAL, 9)
-    return trace.finish(reason="disk full", lost=3)
+    return trace.finish(reason="disk full", lost=3,
+                        failures=["/x: cannot be written", "exit code 1: notify \x1b"])
 
 
 def vector():
