@@ -9,6 +9,7 @@
 #include "memtrack/protocol.h"
 #include "print/json_write.h"
 #include "print/text.h"
+#include "render/page_limits.h"
 #include "render/stats.h"
 #include "report/health.h"
 #include "report/labels.h"
@@ -290,6 +291,7 @@ static void write_object(FILE *out, const struct page *page)
     write_threads(&json, page);
     write_allocators(&json, page);
     write_words(&json, profile);
+    page_limits_write(&json, page->input);
     write_numbers(&json, "sizeAllocations", profile->size_allocations, PROFILE_SIZE_CLASSES);
     write_numbers(&json, "sizeBytes", profile->size_bytes, PROFILE_SIZE_CLASSES);
     write_numbers(&json, "lifetimes", profile->lifetimes, PROFILE_LIFETIMES);

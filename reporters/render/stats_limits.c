@@ -1,7 +1,6 @@
 /*
  * What `memtrack stats` says of limits and of allocations that failed: text and JSON. Runs in the tools.
  */
-#include "memtrack/format.h"
 #include "print/numbers.h"
 #include "print/table.h"
 #include "render/parts.h"
@@ -11,36 +10,15 @@
 #include "report/limits.h"
 #include "report/nearness.h"
 
-/* "memory.max of the cgroup", "RLIMIT_AS of process 4711". */
-static void write_name(const struct capture *capture, const struct nearness *nearness, FILE *out)
-{
-    switch (nearness->kind) {
-    case LIMIT_MACHINE:
-        fputs("memory of the machine", out);
-        break;
-    case LIMIT_SWAP:
-        fputs("swap of the machine", out);
-        break;
-    case LIMIT_ADDRESS_SPACE:
-    case LIMIT_DATA:
-        fputs(limit_name(nearness->kind), out);
-        if (capture->process_count > 1)
-            fprintf(out, " of process %u", capture->processes[nearness->process_index].pid);
-        break;
-    default:
-        fprintf(out, "%s of the cgroup", limit_name(nearness->kind));
-        break;
-    }
-}
-
 void stats_write_limit(const struct render_input *input, FILE *out)
 {
     struct nearnesses nearnesses = nearness_find(input->capture, input->options->process_number);
     const struct nearness *nearest = nearness_nearest(&nearnesses);
+    struct memory_pool pool = {.newest = NULL};
 
     if (nearest != NULL) {
-        fprintf(out, "limit        %s, ", units_format_size(nearest->bytes, 0).text);
-        write_name(input->capture, nearest, out);
+        fprintf(out, "limit        %s, %s", units_format_size(nearest->bytes, 0).text,
+                nearness_name(&pool, input->capture, nearest));
         if (nearest->left_bytes > 0)
             fprintf(out, "\n             came within %s of it",
                     units_format_size(nearest->left_bytes, 0).text);
@@ -49,6 +27,7 @@ void stats_write_limit(const struct render_input *input, FILE *out)
         fprintf(out, " at %s\n", units_format_time(nearest->time_ns, 0).text);
     }
     nearness_finish(&nearnesses);
+    memory_pool_finish(&pool);
 }
 
 void stats_write_failures(const struct render_input *input, struct paths *paths, FILE *out)

@@ -6,9 +6,10 @@
  */
 #include "report/nearness.h"
 
-#include "base/memory.h"
 #include "memtrack/format.h"
+#include "report/limits.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 enum {
@@ -408,6 +409,26 @@ const struct nearness *nearness_nearest(const struct nearnesses *nearnesses)
             return nearness;
     }
     return NULL;
+}
+
+const char *nearness_name(struct memory_pool *pool, const struct capture *capture,
+                          const struct nearness *nearness)
+{
+    char text[64];
+    int length;
+
+    if (nearness->kind == LIMIT_MACHINE)
+        return "memory of the machine";
+    if (nearness->kind == LIMIT_SWAP)
+        return "swap of the machine";
+    if (nearness->process_index >= capture->process_count)
+        length = snprintf(text, sizeof(text), "%s of the cgroup", limit_name(nearness->kind));
+    else if (capture->process_count > 1)
+        length = snprintf(text, sizeof(text), "%s of process %u", limit_name(nearness->kind),
+                          capture->processes[nearness->process_index].pid);
+    else
+        return limit_name(nearness->kind);
+    return memory_pool_copy(pool, text, (size_t)length);
 }
 
 const char *nearness_measure_name(uint8_t measure)

@@ -4,6 +4,7 @@
 #ifndef REPORT_NEARNESS_H
 #define REPORT_NEARNESS_H
 
+#include "base/memory.h"
 #include "capture/capture.h"
 
 #include <stdbool.h>
@@ -57,6 +58,13 @@ const struct nearness *nearness_nearest(const struct nearnesses *nearnesses);
 
 /* Return whether a fourth of a limit or more was used. Context: any thread. */
 bool nearness_is_near(const struct nearness *nearness);
+
+/*
+ * Return whose limit it is: "memory.max of the cgroup", "RLIMIT_AS", "RLIMIT_AS of process 4711" where
+ * there are several. The pool's, or static. Context: tool.
+ */
+const char *nearness_name(struct memory_pool *pool, const struct capture *capture,
+                          const struct nearness *nearness);
 
 /* Return the name of a measure: "rss", "cgroup", "address_space". Context: any thread. */
 const char *nearness_measure_name(uint8_t measure);

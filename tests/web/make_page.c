@@ -8,6 +8,7 @@
  * hundred questions: the page's own way to the same numbers is another one.
  */
 #include "base/memory.h"
+#include "memtrack/format.h"
 #include "memtrack/protocol.h"
 #include "render/render.h"
 
@@ -287,6 +288,48 @@ static void make_samples(struct world *world)
     profile->end_ns = (uint64_t)TICKS * TICK_NS;
 }
 
+/*
+ * A cgroup's limit that is lowered and comes near, one of the process that is far away, and the machine's;
+ * allocations that fail at two places.
+ */
+static void make_limits(struct world *world)
+{
+    static struct capture_limit limits[4];
+    static struct capture_use uses[3];
+    static struct capture_rss rss;
+    static struct profile_failure failures[2];
+    static const char *cgroups[] = {"/forecast"};
+    struct profile *profile = &world->profile;
+    struct capture *capture = &world->capture;
+    uint64_t most = profile->totals.peak_rss_bytes, end_ns = profile->end_ns;
+
+    limits[0] = (struct capture_limit){0, most * 2, 0, 0, LIMIT_CGROUP_MAX, true};
+    limits[1] = (struct capture_limit){end_ns / 2, most * 5 / 4, 0, 0, LIMIT_CGROUP_MAX, true};
+    limits[2] = (struct capture_limit){0, most * 20, 0, UINT32_MAX, LIMIT_ADDRESS_SPACE, true};
+    limits[3] = (struct capture_limit){0, most * 200, UINT32_MAX, UINT32_MAX, LIMIT_MACHINE, true};
+    uses[0] = (struct capture_use){0, most / 2, 0, USE_CGROUP};
+    uses[1] = (struct capture_use){end_ns / 4 * 3, most, 0, USE_CGROUP};
+    uses[2] = (struct capture_use){end_ns / 2, most * 3, 0, USE_ADDRESS_SPACE};
+    capture->limits = limits;
+    capture->limit_count = sizeof(limits) / sizeof(limits[0]);
+    rss = (struct capture_rss){0, end_ns / 4 * 3, most, 0};
+    capture->rss = &rss;
+    capture->rss_count = 1;
+    capture->uses = uses;
+    capture->use_count = sizeof(uses) / sizeof(uses[0]);
+    capture->cgroups = cgroups;
+    capture->cgroup_count = 1;
+    if (profile->sample_count == 0)
+        return;
+    failures[0] = (struct profile_failure){1, 1, 3, most * 4, end_ns / 4, end_ns / 4};
+    failures[1] = (struct profile_failure){2, 1, 1, most, end_ns / 2, end_ns / 2};
+    profile->failures = failures;
+    profile->failure_count = sizeof(failures) / sizeof(failures[0]);
+    profile->samples[PROFILE_BUCKETS / 4].failed_allocations = 3;
+    profile->samples[PROFILE_BUCKETS / 2].failed_allocations = 1;
+    profile->totals.failed_allocations = 4;
+}
+
 /* The first bucket whose sample is at a tick or later. */
 static uint32_t bucket_from(const struct world *world, uint32_t tick)
 {
@@ -427,6 +470,7 @@ static void make_world(struct world *world, uint32_t stack_count, size_t block_c
     make_blocks(world, block_count);
     count_heap(world);
     make_samples(world);
+    make_limits(world);
     make_intervals(world);
     count_rows(world);
     count_owners(world);

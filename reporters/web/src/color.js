@@ -79,6 +79,7 @@ export class Palette {
         this.fadedInk = pick('#5b6370', '#9aa3b0');
         this.more = pick('#d4d8de', '#383e48');
         this.shade = pick('rgba(244,245,247,.78)', 'rgba(17,19,23,.72)');
+        this.limit = pick('#9a4a00', '#ffb266');
         this.rss = pick('#7a3fa0', '#c9a0e8');
         this.families = [
             pick('#7f93d6', '#5468b4'),

@@ -229,6 +229,16 @@ function fillLegends(app) {
         dash.style.borderColor = palette.rss;
         legend.append(dash, 'RSS');
     }
+    if (app.timeline.limits().length > 0) {
+        const line = makeElement('span', { class: 'swatch limit' });
+        line.style.borderColor = palette.limit;
+        legend.append(line, 'limit');
+    }
+    if (app.model.meta.failed.length > 0) {
+        const mark = makeElement('span', { class: 'swatch failed' });
+        mark.style.borderBottomColor = palette.hot;
+        legend.append(mark, 'failed');
+    }
     byId('origins').replaceChildren();
     const add = (/** @type {string} */ color, /** @type {string} */ name) =>
         byId('origins').append(swatch(color), name);

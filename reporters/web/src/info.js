@@ -3,6 +3,8 @@
 import { makeElement } from './dom.js';
 import { formatBytes, formatCount, formatShare, formatTime, trimZeros } from './format.js';
 
+import { limitFacts } from './limits.js';
+
 /** @typedef {[string, string]} Fact */
 
 /**
@@ -216,6 +218,19 @@ export function threadName(meta, thread) {
     return `${name} (${thread.tid})${process ? `, ${process.name || 'process'} ${process.pid}` : ''}`;
 }
 
+/** @param {any} meta */
+function failureTable(meta) {
+    const rows = meta.failures.map((/** @type {any} */ failure) => [
+        [failure.function, failure.place].filter(Boolean).join(', '),
+        formatCount(failure.count),
+        formatBytes(failure.largest),
+        formatTime(failure.first),
+    ]);
+    const more = meta.failurePlaces - meta.failures.length;
+    if (more > 0) rows.push([`${formatCount(more)} more in memtrack stats`, '', '', '']);
+    return factTable('Failed allocations', ['Where', 'Failed', 'Largest', 'First at'], rows);
+}
+
 /** @param {string} text */
 function asSentence(text) {
     return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
@@ -254,6 +269,12 @@ export function renderInfo(panel, meta) {
             { class: 'info' },
             ...(meta.warnings.length > 0 ? [section('Warnings', warnings)] : []),
             section('Totals', totalFacts(meta.totals, meta.sampleBytes > 0)),
+            ...(meta.limits.length > 0
+                ? [section('Limits of memory', factList(limitFacts(meta)))]
+                : []),
+            ...(meta.failures.length > 0
+                ? [section('Failed allocations', failureTable(meta))]
+                : []),
             section('Program', programFacts(meta)),
             section(
                 'Allocators',

@@ -2,6 +2,7 @@
 // Heap and RSS over time, and the brush that selects a range of samples.
 import { FONT_FACE, fitCanvas } from './dom.js';
 import { formatBytes, formatTime, trimZeros } from './format.js';
+import { drawnLimits, failedText } from './limits.js';
 import { byteTicks, timeTicks } from './ticks.js';
 
 /** @typedef {import('./model.js').Model} Model */
@@ -187,14 +188,26 @@ export class Timeline {
         this.context.textBaseline = 'middle';
     }
 
+    /** The most that the curves show. */
+    highest() {
+        const { heap, rss, count } = this.model.samples;
+        let most = 1;
+        for (let i = 0; i < count; i++) most = Math.max(most, heap[i], rss[i]);
+        return most;
+    }
+
+    /** The limits that are drawn. */
+    limits() {
+        const { samples, meta } = this.model;
+        return samples.count > 0 ? drawnLimits(meta.limits, this.highest()) : [];
+    }
+
     draw() {
         const { context: pen, palette, model } = this;
         if (!pen || !palette) return;
         const { samples } = model;
-        let most = 1;
-        for (let i = 0; i < samples.count; i++) {
-            most = Math.max(most, samples.heap[i], samples.rss[i]);
-        }
+        const limits = this.limits();
+        const most = Math.max(this.highest(), ...limits.map(({ highest }) => highest));
         const bottom = this.height - BOTTOM;
         const yOf = (/** @type {number} */ bytes) =>
             bottom - (bytes / (most * 1.04)) * (bottom - TOP);
@@ -203,6 +216,7 @@ export class Timeline {
         this.drawAxes(most, yOf, bottom);
         if (samples.count > 0) {
             this.drawCurves(yOf, bottom);
+            this.drawLimits(limits, yOf, bottom);
             this.drawRange(bottom);
             this.drawWords(bottom);
             this.drawMark(yOf, bottom);
@@ -269,6 +283,69 @@ export class Timeline {
         pen.setLineDash([]);
     }
 
+    /**
+     * Limits as lines with their names, failed allocations as marks that stand on the axis.
+     * @param {ReturnType<typeof drawnLimits>} limits
+     * @param {(bytes: number) => number} yOf
+     * @param {number} bottom
+     */
+    drawLimits(limits, yOf, bottom) {
+        const { context: pen, palette, model } = this;
+        pen.strokeStyle = palette.limit;
+        pen.lineWidth = 1.5;
+        /** @type {number[]} */
+        const named = [];
+        for (const { limit, steps } of limits) {
+            pen.beginPath();
+            steps.forEach(([ns, bytes], i) => {
+                if (bytes === null) return;
+                const before = i > 0 ? steps[i - 1][1] : null;
+                const y = Math.round(yOf(bytes)) + 0.5;
+                if (before === null) pen.moveTo(this.xOf(ns), y);
+                else pen.lineTo(this.xOf(ns), y);
+                pen.lineTo(this.xOf(steps[i + 1]?.[0] ?? this.endTime()), y);
+            });
+            pen.stroke();
+            this.nameLimit(limit, steps, yOf, named);
+        }
+        pen.fillStyle = palette.hot;
+        for (const [sample] of model.meta.failed) {
+            const x = this.xOf(model.samples.time[sample]);
+            pen.beginPath();
+            pen.moveTo(x, bottom - 9);
+            pen.lineTo(x + 4.5, bottom);
+            pen.lineTo(x - 4.5, bottom);
+            pen.fill();
+        }
+    }
+
+    /**
+     * The name stands at the last part of the line, above it where there is room, and not over another.
+     * @param {string} limit
+     * @param {[number, number | null][]} steps
+     * @param {(bytes: number) => number} yOf
+     * @param {number[]} named where names stand; the new one is added
+     */
+    nameLimit(limit, steps, yOf, named) {
+        const { context: pen, palette } = this;
+        let last = steps.length - 1;
+        while (steps[last][1] === null) last--;
+        const bytes = /** @type {number} */ (steps[last][1]);
+        const end = Math.min(this.xOf(steps[last + 1]?.[0] ?? this.endTime()), this.width - RIGHT);
+        const line = yOf(bytes);
+        const y = line - TOP < 12 ? line + 9 : line - 8;
+        const text = `${limit} ${trimZeros(formatBytes(bytes))}`;
+        const width = pen.measureText(text).width;
+        const right = Math.max(end - 3, LEFT + width + 6);
+        if (right > this.width - RIGHT || named.some((other) => Math.abs(other - y) < 13)) return;
+        named.push(y);
+        pen.fillStyle = palette.shade;
+        pen.fillRect(right - width - 3, y - 7, width + 6, 13);
+        pen.fillStyle = palette.limit;
+        pen.textAlign = 'right';
+        pen.fillText(text, right, y);
+    }
+
     /** @param {number} bottom */
     drawRange(bottom) {
         if (this.isWhole()) return;
@@ -291,8 +368,12 @@ export class Timeline {
      */
     drawWords(bottom) {
         const { context: pen, palette, pointer } = this;
-        const { marks = [], phases = [] } = this.model.meta;
+        const { marks = [], phases = [], failed } = this.model.meta;
         const names = [];
+        for (const [sample, count] of failed) {
+            const x = this.xOf(this.model.samples.time[sample]);
+            if (Math.abs(pointer - x) <= NEAR_PIXELS) names.push(failedText(count));
+        }
         pen.fillStyle = palette.accent;
         for (const [from, to, name, peak] of phases) {
             const [left, right] = [this.xOf(from), this.xOf(to)];

@@ -317,6 +317,52 @@ pageTest('dark is as the system has it until it is switched', { theme: 'dark' },
     await page.evaluate(() => localStorage.clear());
 });
 
+for (const [theme, width, limitColor, failedColor] of [
+    ['light', 1440, [154, 74, 0], [179, 38, 30]],
+    ['dark', 1440, [255, 178, 102], [255, 138, 128]],
+    ['light', 480, [154, 74, 0], [179, 38, 30]],
+]) {
+    pageTest(
+        `limits and failures are drawn, ${theme}, ${width}`,
+        { theme, width },
+        async (page) => {
+            // Where pixels of a colour are: parts of the width and of the height.
+            const [line, failed] = await page.$eval(
+                '#timeline',
+                (canvas, colors) => {
+                    const { width, height } = canvas;
+                    const { data } = canvas.getContext('2d').getImageData(0, 0, width, height);
+                    return colors.map((color) => {
+                        const found = [];
+                        for (let i = 0; i < width * height; i++)
+                            if (color.every((part, k) => data[4 * i + k] === part))
+                                found.push([(i % width) / width, Math.floor(i / width) / height]);
+                        return found;
+                    });
+                },
+                [limitColor, failedColor],
+            );
+            const rows = (from, to) =>
+                new Set(line.filter(([x]) => x > from && x < to).map(([, y]) => y));
+            // It is lowered in the middle: twice the peak of RSS, then 5/4 of it.
+            const [before, after] = [rows(0.25, 0.5), rows(0.6, 0.7)];
+            assert.ok(
+                before.size >= 1 && after.size >= 1 && Math.max(...before) < Math.min(...after),
+            );
+            assert.ok(failed.some(([x, y]) => x > 0.25 && x < 0.4 && y > 0.7));
+            assert.match(await textOf(page, '#legend'), /limitfailed$/);
+            await page.click('#tab-info');
+            await settle(page);
+            const info = await textOf(page, '#panel-info');
+            assert.match(
+                info,
+                /memory\.max of the cgroup[0-9.]+ .iB, came within [0-9.]+ .iB of it at/,
+            );
+            assert.match(info, /Failed allocations.*Where.*3.*1/s);
+        },
+    );
+}
+
 for (const theme of ['light', 'dark']) {
     pageTest(`axe finds nothing, ${theme}`, { theme }, async (page) => {
         // Through the debugger: the page's own policy would not let it in.
