@@ -8,7 +8,7 @@
 
 enum {
     FORMAT_MAJOR = 1,
-    FORMAT_MINOR = 1,
+    FORMAT_MINOR = 2,
 };
 
 #define SUPERBLOCK_MAGIC "\x89MTK\r\n\x1a\n"
@@ -31,6 +31,7 @@ enum section_type {
     SECTION_EVENTS = 1,
     SECTION_RECORDS = 2,
     SECTION_DIRECTORY = 3,
+    SECTION_MODEL = 4,
 };
 
 /* A reader that does not know a flag below MAY_IGNORE must not use the payload. */

@@ -61,6 +61,17 @@ void *memory_grow(void *array, size_t *capacity_count, size_t needed_count, size
     return array;
 }
 
+void *memory_grow_zeroed(void *array, size_t *capacity_count, size_t needed_count,
+                         size_t element_bytes)
+{
+    size_t before = array != NULL ? *capacity_count : 0;
+    uint8_t *grown = memory_grow(array, capacity_count, needed_count, element_bytes);
+
+    if (*capacity_count > before)
+        memset(grown + before * element_bytes, 0, (*capacity_count - before) * element_bytes);
+    return grown;
+}
+
 char *memory_copy_text(const char *text)
 {
     char *copy = strdup(text);

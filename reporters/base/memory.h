@@ -27,6 +27,10 @@ void *memory_allocate(size_t count, size_t element_bytes)
 void *memory_grow(void *array, size_t *capacity_count, size_t needed_count, size_t element_bytes)
     __attribute__((returns_nonnull, warn_unused_result));
 
+/* As memory_grow(), but new room is all zero bytes. Context: tool. */
+void *memory_grow_zeroed(void *array, size_t *capacity_count, size_t needed_count,
+                         size_t element_bytes) __attribute__((returns_nonnull, warn_unused_result));
+
 /* Copy a text. Returns memory to be given to free(). Context: tool. */
 char *memory_copy_text(const char *text) __attribute__((malloc, returns_nonnull));
 

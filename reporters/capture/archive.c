@@ -276,6 +276,24 @@ static bool take_tables(struct archive *archive, const struct section *section)
     return true;
 }
 
+/* What the events come to is what it was. */
+static bool take_model(struct archive *archive, const struct section *section)
+{
+    struct writer_section copy = {
+        .type = section->type,
+        .record_count = section->record_count,
+        .payload_bytes = section->raw_bytes,
+    };
+
+    archive->payload =
+        memory_grow(archive->payload, &archive->payload_capacity, section->raw_bytes, 1);
+    if (!capture_unpack(section->payload, section->payload_bytes, section->flags & SECTION_LZ4,
+                        section->raw_bytes, archive->payload))
+        return fail_input(archive, section->payload_offset, "payload that does not unpack");
+    copy.payload = archive->payload;
+    return put_section(archive, &copy);
+}
+
 static bool take_section(struct archive *archive, const struct section *section, size_t offset)
 {
     switch (section->type) {
@@ -283,6 +301,8 @@ static bool take_section(struct archive *archive, const struct section *section,
         return take_events(archive, section);
     case SECTION_RECORDS:
         return take_tables(archive, section);
+    case SECTION_MODEL: /* behind all that it is of */
+        return put_checkpoint(archive) && take_model(archive, section);
     case SECTION_DIRECTORY: /* the writer makes its own */
         return true;
     default:

@@ -146,6 +146,15 @@ struct capture_damage {
     struct error error;
 };
 
+/* A section of the stored model. */
+struct capture_model_part {
+    const uint8_t *bytes; /* as they stand in the file */
+    uint64_t offset;      /* of the payload, for messages */
+    uint32_t payload_bytes, raw_bytes;
+    uint32_t left_count; /* sections of the model that follow */
+    bool is_packed;
+};
+
 struct capture_section_entry;
 
 /* All tables are indexed from 0; entry 0 of codes, nodes and stacks stands for "none". */
@@ -190,6 +199,10 @@ struct capture {
     const uint8_t *bytes;
     struct capture_section_entry *sections; /* EVENTS sections in file order */
     uint32_t section_count;
+    bool is_followed; /* read along (capture/follow.h): nothing of it is mapped, bytes is NULL */
+    int follow_fd;    /* then: the file */
+    struct capture_model_part *models; /* in file order; at the end of the capture, or none */
+    uint32_t model_count;
     void *memory;
 };
 

@@ -8,6 +8,7 @@
 #include "capture/capture.h"
 #include "capture/cursor.h"
 #include "capture/events.h"
+#include "capture/section.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,8 +33,14 @@ struct capture_memory {
     size_t process_capacity, thread_capacity, code_capacity, node_capacity, stack_capacity;
     size_t tick_capacity, rss_capacity, section_capacity, mark_name_capacity;
     size_t state_capacity, mark_capacity, limit_capacity, use_capacity, cgroup_capacity;
+    size_t model_capacity;
     uint64_t record_count;
+    uint8_t *payload; /* room for one, when it is read along */
+    size_t payload_capacity;
 };
+
+/* What is there in every capture, so that nobody meets NULL; entry 0 of the tables. Context: tool. */
+void capture_load_begin(struct capture *capture);
 
 /* Why a record is refused: a few words, static; NULL when it is not. */
 typedef const char *record_fault;
@@ -44,6 +51,22 @@ typedef const char *record_fault;
  * may stay: whole table entries and whole fields. Context: tool.
  */
 record_fault capture_load_record(struct capture *capture, uint64_t kind, struct cursor *body);
+
+/* Take the records of a payload. ret_wrong: where the wrong one begins. Context: tool. */
+record_fault capture_load_payload(struct capture *capture, const uint8_t *bytes, size_t size_bytes,
+                                  size_t *ret_wrong);
+
+/*
+ * Take a section of events. ret_fault: why it is refused, when this returns false. Context: tool.
+ */
+bool capture_load_events(struct capture *capture, const struct section *section,
+                         struct events_fault *ret_fault);
+
+/*
+ * Read bytes of a capture that is read along. Returns false when they are not there. Context: tool.
+ */
+bool capture_read_at(const struct capture *capture, uint64_t offset, uint8_t *ret_bytes,
+                     size_t size_bytes);
 
 /* The kinds that are not made of fields: code, nodes, stacks, ticks, samples, names. Context: tool. */
 record_fault capture_load_code(struct capture *capture, struct cursor *body);

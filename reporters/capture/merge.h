@@ -40,10 +40,36 @@ struct capture_merge;
 uint32_t capture_fork_parent(const struct capture *capture, uint32_t process_index);
 
 /*
+ * Return whether a process was forked by one that is not in the capture's table. A child may be in the
+ * file before its parent is. Context: tool.
+ */
+bool capture_lacks_parent(const struct capture *capture, uint32_t process_index);
+
+/*
  * Begin at the first event.
  * Context: tool.
  */
 struct capture_merge *capture_merge_open(const struct capture *capture);
+
+/*
+ * Begin at the first event of a capture that is read along (capture/follow.h): no events are there
+ * before capture_merge_extend().
+ * Context: tool.
+ */
+struct capture_merge *capture_merge_follow(const struct capture *capture);
+
+/*
+ * Go on with what the capture has got since, and take its sections out of its list.
+ *
+ * Between processes events are ordered by tick, and one that is silent may still have events of a low
+ * one. So events up to limit_tick are given out, and it is looked whether one comes that should have
+ * been before them: then the order is not that of the whole capture.
+ * capture: the merge's. limit_tick: UINT32_MAX once capture_follow_end() has been called.
+ * Returns false when the order is lost, or something is damaged: the merge is of no use then.
+ * Context: tool.
+ */
+bool capture_merge_extend(struct capture_merge *merge, struct capture *capture,
+                          uint32_t limit_tick);
 
 /*
  * Get the next events, up to count of them.

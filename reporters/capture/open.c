@@ -73,28 +73,6 @@ bool capture_unpack(const uint8_t *payload, uint32_t payload_bytes, bool is_pack
                                (int)raw_bytes) == (int)raw_bytes;
 }
 
-/* The records of a payload. ret_wrong: where the wrong one begins. */
-static record_fault load_records(struct capture *capture, const uint8_t *bytes, size_t size_bytes,
-                                 size_t *ret_wrong)
-{
-    struct capture_memory *memory = capture->memory;
-    struct cursor cursor = {bytes, size_bytes};
-
-    while (cursor.left_bytes > 0) {
-        struct cursor body;
-        record_fault fault = "record cut off";
-        uint64_t kind;
-
-        *ret_wrong = size_bytes - cursor.left_bytes;
-        if (cursor_varint(&cursor, &kind) && cursor_part(&cursor, &body))
-            fault = capture_load_record(capture, kind, &body);
-        if (fault != NULL)
-            return fault;
-        memory->record_count++;
-    }
-    return NULL;
-}
-
 static bool take_records(struct opening *opening, const struct section *section)
 {
     bool is_packed = section->flags & SECTION_LZ4;
@@ -111,7 +89,7 @@ static bool take_records(struct opening *opening, const struct section *section)
                          capture_remedy_damaged);
         bytes = opening->unpacked;
     }
-    fault = load_records(opening->capture, bytes, section->raw_bytes, &wrong);
+    fault = capture_load_payload(opening->capture, bytes, section->raw_bytes, &wrong);
     if (fault == NULL)
         return true;
     /* Inside a packed payload there are no places: it is wrong where it begins. */
@@ -121,32 +99,28 @@ static bool take_records(struct opening *opening, const struct section *section)
 
 static bool take_events(struct opening *opening, const struct section *section)
 {
-    struct capture *capture = opening->capture;
-    struct capture_memory *memory = capture->memory;
-    const struct capture_thread *thread;
-    struct events_payload events;
     struct events_fault fault;
 
-    if (!events_payload_of(section, &events, &fault))
-        return spoil(opening, opening->offset, fault.what, fault.remedy);
-    if (section->stream == 0 || section->stream > capture->thread_count)
-        return spoil(opening, opening->offset, "events of an unknown thread",
-                     capture_remedy_damaged);
-    thread = &capture->threads[section->stream - 1];
-    if (capture->processes[thread->process_index].number != section->process)
-        return spoil(opening, opening->offset, "events of another process than their thread's",
-                     capture_remedy_damaged);
-    capture->sections = memory_grow(capture->sections, &memory->section_capacity,
-                                    (size_t)capture->section_count + 1, sizeof(*capture->sections));
-    capture->sections[capture->section_count++] = (struct capture_section_entry){
-        .events = events,
+    return capture_load_events(opening->capture, section, &fault) ||
+           spoil(opening, opening->offset, fault.what, fault.remedy);
+}
+
+/* The model is of all that stands before it: one with something else behind it is of no use. */
+static void take_model(struct opening *opening, const struct section *section)
+{
+    struct capture *capture = opening->capture;
+    struct capture_memory *memory = capture->memory;
+
+    capture->models = memory_grow(capture->models, &memory->model_capacity,
+                                  (size_t)capture->model_count + 1, sizeof(*capture->models));
+    capture->models[capture->model_count++] = (struct capture_model_part){
+        .bytes = section->payload,
         .offset = section->payload_offset,
-        .first_segment = section->first_segment,
-        .stream = section->stream - 1,
+        .payload_bytes = section->payload_bytes,
+        .raw_bytes = section->raw_bytes,
+        .left_count = section->record_count,
+        .is_packed = section->flags & SECTION_LZ4,
     };
-    capture->event_payload_bytes += section->payload_bytes;
-    capture->event_record_count += section->record_count;
-    return true;
 }
 
 /* Compare the directory with the sections before it, walking over their headers again. */
@@ -214,7 +188,11 @@ static bool take_section(struct opening *opening, size_t sections_offset)
         capture->damage = (struct capture_damage){true, section.payload_offset, err};
         return false;
     }
-    if (section.type == SECTION_RECORDS)
+    if (section.type == SECTION_RECORDS || section.type == SECTION_EVENTS)
+        capture->model_count = 0;
+    if (section.type == SECTION_MODEL)
+        take_model(opening, &section);
+    else if (section.type == SECTION_RECORDS)
         is_taken = take_records(opening, &section);
     else if (section.type == SECTION_EVENTS)
         is_taken = take_events(opening, &section);
@@ -248,29 +226,6 @@ static bool take_all(struct opening *opening, size_t sections_offset)
     return true;
 }
 
-/* What is there in every capture, so that nobody meets NULL; entry 0 of the tables. */
-static void begin_tables(struct capture *capture)
-{
-    static const char *const no_arguments[] = {NULL};
-    struct capture_memory *memory = capture->memory;
-    struct capture_session *session = &capture->session;
-
-    session->version = session->host = session->machine = session->directory = "";
-    session->arguments = no_arguments;
-    capture->summary.reason = "";
-    capture->codes = memory_grow(NULL, &memory->code_capacity, 1, sizeof(*capture->codes));
-    capture->codes[0] = (struct capture_code){{"", 0}, {"", 0}, (const uint8_t *)"", 0, 0, 0, 0};
-    capture->nodes = memory_grow(NULL, &memory->node_capacity, 1, sizeof(*capture->nodes));
-    capture->nodes[0] = (struct capture_node){0};
-    capture->stacks = memory_grow(NULL, &memory->stack_capacity, 1, sizeof(*capture->stacks));
-    capture->stacks[0] = (struct capture_stack){0};
-    capture->mark_names =
-        memory_grow(NULL, &memory->mark_name_capacity, 1, sizeof(*capture->mark_names));
-    capture->mark_names[0] = "";
-    capture->code_count = capture->node_count = capture->stack_count = 1;
-    capture->mark_name_count = 1;
-}
-
 /*
  * Only a capture that is clean and right to its end has all events of all its processes. Of any
  * other, and of a snapshot, what is beyond a process's bound may lack its other half in a thread not
@@ -296,7 +251,7 @@ static struct capture *create(const struct capture_mapping *mapping,
     capture->file_bytes = mapping->content.size_bytes;
     memcpy(capture->session.uuid, superblock->uuid, sizeof(superblock->uuid));
     capture->session.realtime_ns = superblock->realtime_ns;
-    begin_tables(capture);
+    capture_load_begin(capture);
     return capture;
 }
 
@@ -364,6 +319,7 @@ void capture_close(struct capture *capture)
     mapping =
         (struct capture_mapping){{capture->file, capture->bytes, (size_t)capture->file_bytes}, 0};
     capture_mapping_close(&mapping);
+    free(memory->payload);
     memory_pool_finish(&memory->pool);
     free(memory);
     free(capture->processes);
@@ -380,6 +336,7 @@ void capture_close(struct capture *capture)
     free(capture->ticks);
     free(capture->rss);
     free(capture->sections);
+    free(capture->models);
     free((char *)(uintptr_t)capture->file);
     free(capture);
 }

@@ -380,6 +380,8 @@ static record_fault load_summary(struct capture *capture, struct cursor *body)
 
 record_fault capture_load_record(struct capture *capture, uint64_t kind, struct cursor *body)
 {
+    if (capture->is_followed && (kind == RECORD_CODE || kind == RECORD_NODES))
+        return NULL; /* what it is read along for needs no frames */
     switch (kind) {
     case RECORD_SESSION:
         return load_session(capture, body);

@@ -87,7 +87,8 @@ record_fault capture_load_stacks(struct capture *capture, struct cursor *body)
         if (!cursor_varint(body, &python_node) || !cursor_varint(body, &native_node) ||
             !cursor_varint(body, &allocator) || !cursor_varint(body, &map_class))
             return cut_off;
-        if (python_node >= capture->node_count || native_node >= capture->node_count)
+        if (!capture->is_followed &&
+            (python_node >= capture->node_count || native_node >= capture->node_count))
             return "stack of an unknown node";
         if (allocator >= ALLOCATOR_COUNT || map_class >= CLASS_COUNT)
             return "stack of an unknown allocator or class";

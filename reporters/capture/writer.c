@@ -387,6 +387,11 @@ struct capture_writer *capture_writer_resume(int fd, const char *name,
     return writer;
 }
 
+int capture_writer_fd(const struct capture_writer *writer)
+{
+    return writer->fd;
+}
+
 uint64_t capture_writer_bytes(const struct capture_writer *writer)
 {
     return writer->file_bytes;

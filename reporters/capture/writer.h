@@ -79,6 +79,9 @@ void capture_writer_point_free(struct capture_writer_point *point);
 struct capture_writer *capture_writer_resume(int fd, const char *name,
                                              const struct capture_writer_point *point);
 
+/* Return the file, to be read from; it stays the writer's. Context: tool. */
+int capture_writer_fd(const struct capture_writer *writer);
+
 /* Bytes in the file so far. */
 uint64_t capture_writer_bytes(const struct capture_writer *writer);
 

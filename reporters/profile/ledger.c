@@ -14,19 +14,29 @@
 
 void ledger_init(struct ledger *ledger, const struct capture *capture, bool has_intervals)
 {
-    static const struct capture_tick no_tick = {0};
-
     *ledger = (struct ledger){.capture = capture, .generation = 1};
-    ledger->ticks = capture->tick_count > 0 ? capture->ticks : &no_tick;
-    row_table_init(&ledger->rows, capture->stack_count);
     timeline_init(&ledger->timeline);
     ledger->intervals.is_wanted = has_intervals;
-    ledger->threads = memory_allocate(capture->thread_count, sizeof(*ledger->threads));
+    ledger_extend(ledger);
+}
+
+void ledger_extend(struct ledger *ledger)
+{
+    static const struct capture_tick no_tick = {0};
+    const struct capture *capture = ledger->capture;
+
+    ledger->ticks = capture->tick_count > 0 ? capture->ticks : &no_tick;
+    row_table_extend(&ledger->rows, capture->stack_count);
+    ledger->threads = memory_grow_zeroed(ledger->threads, &ledger->thread_capacity,
+                                         capture->thread_count, sizeof(*ledger->threads));
     ledger->thread_holdings =
-        memory_allocate(capture->thread_count, sizeof(*ledger->thread_holdings));
-    ledger->processes = memory_allocate(capture->process_count, sizeof(*ledger->processes));
+        memory_grow_zeroed(ledger->thread_holdings, &ledger->thread_holding_capacity,
+                           capture->thread_count, sizeof(*ledger->thread_holdings));
+    ledger->processes = memory_grow_zeroed(ledger->processes, &ledger->process_capacity,
+                                           capture->process_count, sizeof(*ledger->processes));
     ledger->process_holdings =
-        memory_allocate(capture->process_count, sizeof(*ledger->process_holdings));
+        memory_grow_zeroed(ledger->process_holdings, &ledger->process_holding_capacity,
+                           capture->process_count, sizeof(*ledger->process_holdings));
 }
 
 void ledger_finish(struct ledger *ledger)

@@ -43,6 +43,7 @@ struct ledger {
     struct holding allocator_holdings[256];
     struct profile_owner *threads, *processes;
     struct holding *thread_holdings, *process_holdings;
+    size_t thread_capacity, process_capacity, thread_holding_capacity, process_holding_capacity;
     struct holding reserved, mapped_file;
     uint64_t size_allocations[PROFILE_SIZE_CLASSES], size_bytes[PROFILE_SIZE_CLASSES];
     uint64_t lifetimes[PROFILE_LIFETIMES];
@@ -52,6 +53,9 @@ struct ledger {
 
 /* Begin. Context: tool. */
 void ledger_init(struct ledger *ledger, const struct capture *capture, bool has_intervals);
+
+/* The capture's tables have grown, or moved. Context: tool. */
+void ledger_extend(struct ledger *ledger);
 
 /* Give it back; all zero bytes is allowed. Context: tool. */
 void ledger_finish(struct ledger *ledger);

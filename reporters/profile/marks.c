@@ -66,6 +66,7 @@ static void begin_phase(struct marks *marks, struct ledger *ledger, const struct
         .from_ns = ledger->now_ns,
         .process_index = event->process_index,
         .stream = event->stream,
+        .name_number = event->address,
     };
     marks->first_pieces[marks->phase_count] = marks->piece;
     /* A number that is given twice is not right: the later one is meant from now on. */
@@ -110,6 +111,7 @@ void marks_take(struct marks *marks, struct ledger *ledger, const struct event *
             .time_ns = ledger->now_ns,
             .process_index = event->process_index,
             .stream = event->stream,
+            .name_number = event->address,
         };
     }
 }
@@ -168,7 +170,7 @@ static void add_outside(struct marks *marks, const struct capture *capture, uint
         while (at < count && marks->marks[at].time_ns <= mark->time_ns)
             merged[end++] = marks->marks[at++];
         merged[end++] =
-            (struct profile_mark){mark->name, mark->time_ns, mark->process_index, UINT32_MAX};
+            (struct profile_mark){mark->name, mark->time_ns, mark->process_index, UINT32_MAX, i};
     }
     while (at < count)
         merged[end++] = marks->marks[at++];

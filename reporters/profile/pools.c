@@ -9,19 +9,15 @@
 
 #include <stdlib.h>
 
-void pools_init(struct pools *pools, uint32_t process_count)
-{
-    *pools = (struct pools){.process_count = process_count};
-}
-
 /* Most programs have none: room is made for the first block. */
-static void make_room(struct pools *pools)
+static void make_room(struct pools *pools, uint32_t process_count)
 {
-    if (pools->sums != NULL)
-        return;
-    pools->sums = memory_allocate(ALLOCATOR_COUNT, sizeof(*pools->sums));
-    pools->live_bytes = memory_allocate(ALLOCATOR_COUNT, sizeof(*pools->live_bytes));
-    pools->blocks = memory_allocate(pools->process_count, sizeof(*pools->blocks));
+    if (pools->sums == NULL) {
+        pools->sums = memory_allocate(ALLOCATOR_COUNT, sizeof(*pools->sums));
+        pools->live_bytes = memory_allocate(ALLOCATOR_COUNT, sizeof(*pools->live_bytes));
+    }
+    pools->blocks = memory_grow_zeroed(pools->blocks, &pools->process_capacity, process_count,
+                                       sizeof(*pools->blocks));
 }
 
 static void release(struct pools *pools, struct live_blocks *blocks, struct live_block *live)
@@ -52,7 +48,7 @@ void pools_take(struct pools *pools, const struct capture *capture, const struct
 {
     struct live_block *live;
 
-    make_room(pools);
+    make_room(pools, capture->process_count);
     if (event->op == EVENT_ALLOC)
         allocate(pools, capture->stacks[event->stack].allocator, event);
     if (event->op != EVENT_FREE)
@@ -68,7 +64,7 @@ void pools_end_process(struct pools *pools, uint32_t process_index)
 {
     struct live_blocks *blocks;
 
-    if (pools->sums == NULL)
+    if (process_index >= pools->process_capacity)
         return;
     blocks = &pools->blocks[process_index];
     for (size_t i = 0; i < blocks->slot_count; i++) {
@@ -104,7 +100,7 @@ struct profile_pool *pools_sums(const struct pools *pools, uint32_t *ret_count)
 
 void pools_finish(struct pools *pools)
 {
-    for (uint32_t i = 0; pools->blocks != NULL && i < pools->process_count; i++)
+    for (size_t i = 0; i < pools->process_capacity; i++)
         live_blocks_finish(&pools->blocks[i]);
     free(pools->sums);
     free(pools->live_bytes);

@@ -17,13 +17,10 @@ struct pools {
     struct profile_pool *sums;  /* by allocator; NULL: no block yet */
     uint64_t *live_bytes;       /* likewise */
     struct live_blocks *blocks; /* of each process; row: the allocator */
-    uint32_t process_count;
+    size_t process_capacity;    /* of blocks */
 };
 
-/* Begin. Context: tool. */
-void pools_init(struct pools *pools, uint32_t process_count);
-
-/* Take an ALLOC or FREE of DOMAIN_POOL; others are passed over. Context: tool. */
+/* All zero bytes is its beginning. Take an ALLOC or FREE of DOMAIN_POOL; others are passed over. Context: tool. */
 void pools_take(struct pools *pools, const struct capture *capture, const struct event *event);
 
 /* A process has ended, or there are no more events: what it has was never taken back. */

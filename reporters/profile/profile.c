@@ -4,10 +4,12 @@
 #include "base/memory.h"
 #include "capture/ahead.h"
 #include "memtrack/protocol.h"
+#include "profile/build.h"
 #include "profile/estimate.h"
 #include "profile/failures.h"
 #include "profile/ledger.h"
 #include "profile/marks.h"
+#include "profile/model.h"
 #include "profile/pools.h"
 #include "profile/replay.h"
 #include "profile/resident.h"
@@ -76,14 +78,10 @@ static void take_words(struct profile *profile, struct replay *replay)
     profile->pools = pools_sums(replay_pools(replay), &profile->pool_count);
 }
 
-/*
- * Read all events into a ledger. profile: gets what programs said.
- * Returns false when the user gave up.
- */
-static bool read_events(struct building *building, struct ledger *ledger, struct profile *profile,
+/* Tell all events. Returns false when the user gave up. */
+static bool read_events(struct building *building, struct replay *replay,
                         struct capture_damage *ret_damage)
 {
-    struct replay *replay = replay_open(building->capture, building->options, ledger);
     struct capture_ahead *ahead = capture_ahead_open(building->capture);
     const struct event *events;
     bool is_done = true;
@@ -93,14 +91,7 @@ static bool read_events(struct building *building, struct ledger *ledger, struct
         replay_events(replay, events, count);
         is_done = goes_on(building, count);
     }
-    if (is_done) {
-        profile->end_ns = last_instant(building->capture);
-        replay_end(replay, profile->end_ns);
-        ledger_close(ledger);
-        take_words(profile, replay);
-    }
     capture_ahead_close(ahead);
-    replay_close(replay);
     return is_done;
 }
 
@@ -191,24 +182,54 @@ static void take_ledger(struct profile *profile, struct ledger *ledger,
             estimate_standard_error(ledger->capture->session.sample_bytes, ledger->variances[view]);
 }
 
-struct profile *profile_build(const struct capture *capture, const struct profile_options *options)
+void build_finish(struct profile *profile, const struct profile_options *options,
+                  struct replay *replay, struct ledger *ledger)
+{
+    profile->end_ns = last_instant(profile->capture);
+    replay_end(replay, profile->end_ns);
+    ledger_close(ledger);
+    take_words(profile, replay);
+    take_ledger(profile, ledger, options);
+}
+
+/* Returns NULL when the user gave up. */
+static struct profile *read_profile(const struct capture *capture,
+                                    const struct profile_options *options)
 {
     struct building building = {capture, options, 0, capture->event_record_count, 0};
     struct profile *profile = memory_allocate(1, sizeof(*profile));
     struct ledger *ledger = memory_allocate(1, sizeof(*ledger));
+    struct replay *replay;
     bool is_done;
 
     profile->capture = capture;
     ledger_init(ledger, capture, options->has_intervals);
-    is_done = read_events(&building, ledger, profile, &profile->damage);
+    replay = replay_open(capture, options, ledger);
+    is_done = read_events(&building, replay, &profile->damage);
     if (is_done)
-        take_ledger(profile, ledger, options);
+        build_finish(profile, options, replay, ledger);
+    replay_close(replay);
     ledger_finish(ledger);
     free(ledger);
     if (is_done)
         return profile;
     profile_destroy(profile);
     return NULL;
+}
+
+struct profile *profile_build(const struct capture *capture, const struct profile_options *options)
+{
+    struct capture_damage damage = {0};
+    struct profile *profile = NULL;
+
+    if (model_is_for(options))
+        profile = model_load(capture, options->has_intervals, &damage);
+    if (profile == NULL) {
+        profile = read_profile(capture, options);
+        if (profile != NULL && !profile->damage.is_damaged)
+            profile->damage = damage;
+    }
+    return profile;
 }
 
 void profile_destroy(struct profile *profile)

@@ -104,6 +104,7 @@ struct profile_mark {
     const char *name; /* the capture's */
     uint64_t time_ns;
     uint32_t process_index, stream; /* as indexes in the capture; UINT32_MAX: from outside */
+    uint64_t name_number; /* of the name in the capture; from outside: index in capture.marks */
 };
 
 /* A phase of a program; by their beginning. */
@@ -114,6 +115,7 @@ struct profile_phase {
     uint64_t peak_bytes; /* the highest that all that is shown was in it */
     uint32_t process_index, stream; /* as in struct profile_mark; of its beginning */
     bool has_ended;
+    uint64_t name_number; /* of the name in the capture */
 };
 
 /* A pool of a program's own: its blocks lie in memory that the heap has counted already. */
@@ -164,12 +166,13 @@ struct profile_options {
     uint64_t temporary_threshold; /* allocations of the thread in between: memray's N, 1 */
     uint32_t process_number;      /* only this process; 0: all */
     uint32_t tid;                 /* only threads of this id; 0: all */
+    bool reads_events;            /* although the capture may have stored what they come to */
     capture_progress *progress;   /* may be NULL */
     void *progress_user;
 };
 
 /*
- * Read all events and build the model.
+ * Build the model: read all events, or what the capture has stored of them.
  * capture: stays the caller's and must outlive the profile.
  * Returns NULL only when progress gave up. Damage found on the way is in profile->damage.
  * Context: tool.

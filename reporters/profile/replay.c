@@ -19,17 +19,6 @@
 
 static const uint32_t none = UINT32_MAX; /* of indexes */
 
-static bool is_selected(const struct capture *capture, const struct profile_options *options,
-                        uint32_t stream)
-{
-    const struct capture_thread *thread = &capture->threads[stream];
-
-    if (options->process_number != 0 &&
-        capture->processes[thread->process_index].number != options->process_number)
-        return false;
-    return options->tid == 0 || thread->tid == options->tid;
-}
-
 static bool is_process_selected(const struct replay *replay, uint32_t index)
 {
     uint32_t wanted = replay->options->process_number;
@@ -246,6 +235,8 @@ static void leak_all(struct replay *replay, uint32_t process_index, bool has_end
 /* The ends of processes before an instant. */
 static void end_processes(struct replay *replay, uint64_t time_ns)
 {
+    if (time_ns > replay->reached_ns)
+        replay->reached_ns = time_ns;
     while (replay->next_end < replay->end_count) {
         uint32_t index = replay->ends[replay->next_end];
         uint64_t ended_ns = replay->capture->processes[index].ended_ns;
@@ -257,6 +248,7 @@ static void end_processes(struct replay *replay, uint64_t time_ns)
         fork_children(replay, index, UINT64_MAX);
         marks_end_process(&replay->marks, replay->ledger, index);
         leak_all(replay, index, true);
+        replay->processes[index].is_over = true;
     }
 }
 
@@ -384,45 +376,6 @@ void replay_end(struct replay *replay, uint64_t end_ns)
     count_lost(replay);
 }
 
-/* By the time of their end, then by index. */
-static void list_ends(struct replay *replay)
-{
-    const struct capture_process *processes = replay->capture->processes;
-
-    replay->ends = memory_allocate(replay->capture->process_count, sizeof(*replay->ends));
-    for (uint32_t i = 0; i < replay->capture->process_count; i++) {
-        uint32_t at = replay->end_count;
-
-        if (processes[i].ended_ns == 0)
-            continue;
-        /* They end nearly in the order in which they began. */
-        for (; at > 0 && processes[replay->ends[at - 1]].ended_ns > processes[i].ended_ns; at--)
-            replay->ends[at] = replay->ends[at - 1];
-        replay->ends[at] = i;
-        replay->end_count++;
-    }
-}
-
-/* Each forked child into its parent's list, by first segment, then index. */
-static void list_children(struct replay *replay)
-{
-    const struct capture *capture = replay->capture;
-
-    for (uint32_t i = capture->process_count; i-- > 0;) {
-        uint32_t parent = capture_fork_parent(capture, i), *link;
-
-        if (parent == none)
-            continue;
-        replay->processes[i].needs_copy = true;
-        link = &replay->processes[parent].first_child;
-        while (*link != none &&
-               capture->processes[*link].first_segment < capture->processes[i].first_segment)
-            link = &replay->processes[*link].next_child;
-        replay->processes[i].next_child = *link;
-        *link = i;
-    }
-}
-
 struct replay *replay_open(const struct capture *capture, const struct profile_options *options,
                            struct ledger *ledger)
 {
@@ -432,23 +385,9 @@ struct replay *replay_open(const struct capture *capture, const struct profile_o
     replay->options = options;
     replay->ledger = ledger;
     replay->tick = UINT64_MAX;
-    replay->leaves_out = capture->session.min_size > 0 || capture->state_count > 0;
-    replay->is_partial = replay->leaves_out || capture->session.sample_bytes > 0;
     replay->first_domain = options->shows_pools ? DOMAIN_POOL : DOMAIN_HEAP;
     replay->domain_count = options->shows_pools ? 1 : DOMAIN_MAP - DOMAIN_HEAP + 1;
-    pools_init(&replay->pools, capture->process_count);
-    replay->streams = memory_allocate(capture->thread_count, sizeof(*replay->streams));
-    replay->processes = memory_allocate(capture->process_count, sizeof(*replay->processes));
-    for (uint32_t i = 0; i < capture->thread_count; i++)
-        replay->streams[i] =
-            (struct replay_stream){.process = capture->threads[i].process_index,
-                                   .is_selected = is_selected(capture, options, i)};
-    for (uint32_t i = 0; i < capture->process_count; i++)
-        replay->processes[i].first_child = replay->processes[i].next_child = none;
-    for (uint32_t i = 0; i < capture->section_count; i++)
-        replay->processes[replay->streams[capture->sections[i].stream].process].has_events = true;
-    list_children(replay);
-    list_ends(replay);
+    (void)replay_extend(replay); /* nothing has been told: nothing can be too late */
     return replay;
 }
 
@@ -474,12 +413,12 @@ void replay_close(struct replay *replay)
     marks_finish(&replay->marks);
     pools_finish(&replay->pools);
     failures_finish(&replay->failures);
-    for (uint32_t i = 0; i < replay->capture->thread_count; i++) {
+    for (uint32_t i = 0; i < replay->stream_count; i++) {
         for (unsigned k = 0; k < UNDO_DEPTH && replay->streams[i].undos != NULL; k++)
             free(replay->streams[i].undos[k].ranges);
         free(replay->streams[i].undos);
     }
-    for (uint32_t i = 0; i < replay->capture->process_count; i++) {
+    for (uint32_t i = 0; i < replay->process_count; i++) {
         live_blocks_finish(&replay->processes[i].blocks);
         ranges_finish(&replay->processes[i].ranges);
         inherited_finish(&replay->processes[i].inherited);

@@ -19,9 +19,19 @@ struct failures;
 struct marks;
 struct pools;
 
-/* ledger: stays the caller's and must outlive it. Context: tool. */
+/* ledger: of the same capture, stays the caller's and must outlive it. Context: tool. */
 struct replay *replay_open(const struct capture *capture, const struct profile_options *options,
                            struct ledger *ledger);
+
+/*
+ * The capture has grown, as has the ledger.
+ * Returns false when something has come that should have been known before events that were told:
+ * what was made of them is of no use then. Context: tool.
+ */
+bool replay_extend(struct replay *replay);
+
+/* Return how many bytes the blocks that are live take. Context: tool. */
+size_t replay_block_bytes(const struct replay *replay);
 
 /* Tell the next events. Context: tool. */
 void replay_events(struct replay *replay, const struct event *events, uint32_t count);

@@ -71,7 +71,10 @@ struct replay_process {
     uint32_t first_child;  /* forked, not yet given its blocks, by first segment; or UINT32_MAX */
     uint32_t next_child;   /* of the same parent */
     bool has_events, has_begun;
-    bool needs_copy; /* forked, and has not got its parent's blocks */
+    bool needs_copy;   /* forked, and has not got its parent's blocks */
+    bool is_over;      /* it has ended, and its blocks are gone */
+    bool is_placed;    /* in its parent's list, if it has one */
+    uint64_t ended_ns; /* as it stands in the ends; 0: not yet */
 };
 
 struct replay {
@@ -82,8 +85,11 @@ struct replay {
     struct replay_process *processes;
     uint32_t *ends; /* processes that ended, by time */
     uint32_t end_count, next_end;
-    uint64_t tick;   /* of the last event; UINT64_MAX: before the first */
-    bool leaves_out; /* blocks by size or time: the releases of some are there all the same */
+    uint32_t stream_count, process_count, state_count; /* of the capture, that are known here */
+    size_t stream_capacity, process_capacity, end_capacity;
+    uint64_t reached_ns; /* ends before it have been told */
+    uint64_t tick;       /* of the last event; UINT64_MAX: before the first */
+    bool leaves_out;     /* blocks by size or time: the releases of some are there all the same */
     bool is_partial; /* not all blocks are there: what follows a release need not be its result */
     /* Domains whose blocks the rows show: from the first on, so many. */
     uint8_t first_domain, domain_count;

@@ -67,9 +67,10 @@ static void grow_rows(struct row_table *rows)
     rows->capacity = capacity;
 }
 
-void row_table_init(struct row_table *rows, uint32_t stack_count)
+void row_table_extend(struct row_table *rows, uint32_t stack_count)
 {
-    *rows = (struct row_table){.latest = memory_allocate(stack_count, sizeof(*rows->latest))};
+    rows->latest = memory_grow_zeroed(rows->latest, &rows->latest_capacity, stack_count,
+                                      sizeof(*rows->latest));
 }
 
 uint32_t row_table_search(struct row_table *rows, const struct capture *capture, uint32_t stack,

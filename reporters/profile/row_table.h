@@ -39,10 +39,11 @@ struct row_table {
     uint32_t *slots; /* row + 1; 0: empty */
     size_t slot_count;
     uint32_t *latest; /* by stack: row + 1 of the thread that used it last; 0: none */
+    size_t latest_capacity;
 };
 
-/* Begin. stack_count: of the capture. Context: tool. */
-void row_table_init(struct row_table *rows, uint32_t stack_count);
+/* Make room for so many stacks; all zero bytes is an empty table for none. Context: tool. */
+void row_table_extend(struct row_table *rows, uint32_t stack_count);
 
 /* The slow half of row_table_get(): another thread had the stack last. */
 uint32_t row_table_search(struct row_table *rows, const struct capture *capture, uint32_t stack,
@@ -50,7 +51,7 @@ uint32_t row_table_search(struct row_table *rows, const struct capture *capture,
 
 /*
  * Return the row of a stack in a thread, made when it is new.
- * stack, stream: indexes in the capture, which is that of row_table_init(). Context: tool.
+ * stack, stream: indexes in the capture; there is room for the stack. Context: tool.
  */
 static inline uint32_t row_table_get(struct row_table *rows, const struct capture *capture,
                                      uint32_t stack, uint32_t stream)

@@ -23,7 +23,7 @@ struct section_sum {
 };
 
 enum {
-    SUM_COUNT = 6, /* the last: types of a later version */
+    SUM_COUNT = 7, /* the last: types of a later version */
 };
 
 struct section_sums {
@@ -47,6 +47,7 @@ static struct section_sums sum_sections(const struct capture *capture)
                  {"events", "planes", SECTION_EVENTS, CODER_PLANES, 0, 0, 0, 0},
                  {"events", "compact", SECTION_EVENTS, CODER_COMPACT, 0, 0, 0, 0},
                  {"records", NULL, SECTION_RECORDS, 0, 0, 0, 0, 0},
+                 {"model", NULL, SECTION_MODEL, 0, 0, 0, 0, 0},
                  {"directory", NULL, SECTION_DIRECTORY, 0, 0, 0, 0, 0},
                  {"other", NULL, 0, 0, 0, 0, 0, 0}}};
     struct capture_bytes bytes = {capture->file, capture->bytes, capture->file_bytes};

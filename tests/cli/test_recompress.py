@@ -20,7 +20,7 @@ import captures
 
 DATA = pathlib.Path(__file__).parents[1] / "golden" / "data"
 CLEAN = ["compact", "empty", "family", "partial", "planes", "ranges", "script", "strange", "vector",
-         "words"]
+         "words", "stored"]
 DONE, USAGE, UNREADABLE, NOT_WRITTEN = 0, 2, 3, 4
 REPORTS = [["summary"], ["summary", "--leaks"], ["table"], ["table", "--allocated"], ["tree"],
            ["tree", "--inverted"], ["stats"], ["dump"], ["flamegraph", "-o", "-"]]

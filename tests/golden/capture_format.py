@@ -23,7 +23,7 @@ HEADER_BYTES = 56
 EVENT_BYTES = 16
 MAX_RAW_BYTES = 1 << 24
 
-EVENTS, RECORDS, DIRECTORY = 1, 2, 3
+EVENTS, RECORDS, DIRECTORY, MODEL = 1, 2, 3, 4
 FLAG_LZ4 = 1
 
 SESSION, PROCESS, THREAD, CODE, NODES, STACKS, TICKS, RSS, BOUND, SUMMARY, NAME, STATE, SAID = range(1, 14)
@@ -344,6 +344,7 @@ class Capture:
     bounds: dict = field(default_factory=dict)
     summary: dict = field(default_factory=dict)
     events: list = field(default_factory=list)  # the EVENTS sections
+    model: list = field(default_factory=list)  # the MODEL sections
 
 
 def read_superblock(data):
@@ -533,6 +534,10 @@ def read_capture(data):
                 raise FormatError(offset, f"record: {error}") from error
             if part.kind == EVENTS:
                 capture.events.append(part)
+            if part.kind in (EVENTS, RECORDS):
+                capture.model = []  # it is of what stands before it
+            if part.kind == MODEL:
+                capture.model.append(part)
             offset = following
     except FormatError as error:
         capture.damage = error

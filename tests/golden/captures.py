@@ -9,6 +9,8 @@ import random
 import sys
 
 import capture_format as fmt
+import capture_model
+import capture_stored
 from capture_trace import (BRK, CALLOC, END_EXEC, END_SIGNAL, EXEC, FORK, FREE, MALLOC, MAPS, MMAP,
                            MREMAP, REALLOC, Trace, location_table, pairs_table)
 
@@ -529,9 +531,17 @@ def limits():
     return trace.finish()
 
 
+def stored():
+    """Marks, phases, pools, and the model of it all: in two sections."""
+    data = words()
+    capture = fmt.read_capture(data)
+    model = capture_stored.write_model(capture, capture_model.build(capture))
+    return capture_stored.with_model(data, [model[:1000], model[1000:]])
+
+
 CAPTURES = {make.__name__: make for make in
             (empty, script, planes, compact, ranges, family, strange, vector, cut, partial, words,
-             silence, sampled, limits)}
+             silence, sampled, limits, stored)}
 
 
 def main():

@@ -191,4 +191,6 @@ TEST(a_forged_capture_does_no_harm)
     check_forged("family", 0x80);
     check_forged("ranges", 0x10);
     check_forged("cut", 0x02);
+    check_forged("stored", 0x01);
+    check_forged("stored", 0x40);
 }

@@ -1,0 +1,35 @@
+/*
+ * A capture that is being written, read along by the process that writes it.
+ *
+ * Its tables grow from call to call, and so does the list of its sections of events; who has used those
+ * takes them out of it (capture_merge_extend()), so that it stays short. Not thread-safe. Of frames it
+ * keeps nothing: no model is made of them. It reads by offsets, never through a mapping, since a file
+ * that somebody cuts would end the reader with SIGBUS.
+ */
+#ifndef CAPTURE_FOLLOW_H
+#define CAPTURE_FOLLOW_H
+
+#include "capture/capture.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * Begin with an empty capture.
+ * fd: of the file; stays the caller's, open until capture_close(). file: its name, copied.
+ * Context: tool.
+ */
+struct capture *capture_follow_open(int fd, const char *file);
+
+/*
+ * Take the sections that stand in the file up to an offset, at which one ends. None may be the
+ * directory.
+ * Returns false when something is not right; capture->damage says what.
+ * Context: tool.
+ */
+bool capture_follow(struct capture *capture, uint64_t end_offset);
+
+/* All that will be written of the tables and events has been taken: there are no bounds any more. */
+void capture_follow_end(struct capture *capture);
+
+#endif
