@@ -12,6 +12,7 @@
 #include "collect/clock.h"
 #include "collect/control.h"
 #include "collect/drain.h"
+#include "collect/model_thread.h"
 #include "collect/process_watch.h"
 #include "collect/processes.h"
 #include "collect/session.h"
@@ -46,6 +47,7 @@ struct collect {
     const struct collect_options *options;
     struct session session;
     struct capture_writer *writer;
+    struct model_thread *model;
     struct drain *drain;
     struct clock *clock;
     struct socket_door door;
@@ -160,6 +162,7 @@ static bool set_up(struct collect *collect, struct error *err)
     if (session->pack == NULL)
         return false;
     session->snapshots = snapshots_create(session, collect->options->output);
+    collect->model = model_thread_start(session->pack, collect->writer, collect->options->output);
     control_begin(&collect->control);
     collect->drain = drain_create(session);
     collect->clock = clock_start(session, err);
@@ -357,11 +360,17 @@ static bool finish(struct collect *collect, struct error *err)
     drain_stop(collect->drain);
     clock_stop(collect->clock);
     collect->clock = NULL;
+    model_thread_stop(collect->model);
     raw_bytes = pack_stop(collect->session.pack);
     collect->session.pack = NULL;
     snapshots_end(collect->session.snapshots);
     socket_answer(&collect->door);
+    if (!collect->has_failed)
+        model_thread_catch_up(collect->model, collect->writer, collect->drain->sink.counts.events,
+                              session_now_ns() - collect->session.start_ns);
     write_summary(collect, raw_bytes);
+    if (!collect->has_failed)
+        model_thread_store(collect->model, collect->writer);
     is_clean = capture_writer_close(collect->writer, err);
     collect->writer = NULL;
     return is_clean;
@@ -370,9 +379,11 @@ static bool finish(struct collect *collect, struct error *err)
 static void tear_down(struct collect *collect)
 {
     clock_stop(collect->clock);
+    model_thread_stop(collect->model);
     pack_stop(collect->session.pack);
     snapshots_end(collect->session.snapshots);
     snapshots_destroy(collect->session.snapshots);
+    model_thread_free(collect->model);
     drain_destroy(collect->drain);
     if (collect->writer != NULL)
         capture_writer_close(collect->writer, NULL);

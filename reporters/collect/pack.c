@@ -38,11 +38,12 @@ struct pack {
     int failure_fd;
     pthread_t thread;
     pthread_mutex_t lock;
-    pthread_cond_t has_work, has_room;
+    pthread_cond_t has_work, has_room, has_written;
     struct pack_block *first, **last; /* the queue */
     struct pack_block *spare;
     uint32_t queued_count, spare_count; /* queued: blocks of events only */
-    bool is_stopping, has_failed;
+    bool is_stopping, has_failed, is_waiting_over;
+    uint64_t written_bytes; /* of the file, up to the last section of records */
     struct error error;
     /* The thread's, until it has ended. */
     uint64_t raw_bytes;
@@ -170,6 +171,10 @@ static void *pack_run(void *argument)
         give_back(&block->release);
 
         pthread_mutex_lock(&pack->lock);
+        if (block->records != NULL) {
+            pack->written_bytes = capture_writer_bytes(pack->writer);
+            pthread_cond_signal(&pack->has_written);
+        }
         if (block->records != NULL || block->visit != NULL) {
             free(block->records);
             free(block);
@@ -200,6 +205,7 @@ struct pack *pack_start(struct capture_writer *writer, int failure_fd, struct er
     pthread_mutex_init(&pack->lock, NULL);
     pthread_cond_init(&pack->has_work, NULL);
     pthread_cond_init(&pack->has_room, NULL);
+    pthread_cond_init(&pack->has_written, NULL);
     pack->encoder = compact_encoder_create();
     status = pthread_create(&pack->thread, NULL, pack_run, pack);
     if (status == 0)
@@ -296,6 +302,27 @@ bool pack_has_failed(struct pack *pack, struct error *err)
     return has_failed;
 }
 
+bool pack_await_written(struct pack *pack, uint64_t *written_bytes)
+{
+    bool is_over;
+
+    pthread_mutex_lock(&pack->lock);
+    while (!pack->is_waiting_over && !pack->has_failed && pack->written_bytes <= *written_bytes)
+        pthread_cond_wait(&pack->has_written, &pack->lock);
+    is_over = pack->is_waiting_over || pack->has_failed;
+    *written_bytes = pack->written_bytes;
+    pthread_mutex_unlock(&pack->lock);
+    return !is_over;
+}
+
+void pack_end_waiting(struct pack *pack)
+{
+    pthread_mutex_lock(&pack->lock);
+    pack->is_waiting_over = true;
+    pthread_cond_signal(&pack->has_written);
+    pthread_mutex_unlock(&pack->lock);
+}
+
 uint64_t pack_stop(struct pack *pack)
 {
     uint64_t raw_bytes;
@@ -314,6 +341,7 @@ uint64_t pack_stop(struct pack *pack)
         pack->spare = next;
     }
     pthread_cond_destroy(&pack->has_room);
+    pthread_cond_destroy(&pack->has_written);
     pthread_cond_destroy(&pack->has_work);
     pthread_mutex_destroy(&pack->lock);
     raw_bytes = pack->raw_bytes;

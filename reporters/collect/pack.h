@@ -88,6 +88,17 @@ void pack_put_visit(struct pack *pack, pack_visit *visit, void *user);
 bool pack_has_failed(struct pack *pack, struct error *err);
 
 /*
+ * Wait until more is in the file than was seen, and records are last: then the tables and bounds are
+ * those of what stands before. written_bytes: what was seen, and gets what there is, up to the end of
+ * a section.
+ * Returns false once nothing more is to be waited for. Context: model thread.
+ */
+bool pack_await_written(struct pack *pack, uint64_t *written_bytes);
+
+/* Nobody is to wait any more: pack_await_written() returns false from now on. Context: main thread. */
+void pack_end_waiting(struct pack *pack);
+
+/*
  * Write all that is queued, end the thread, free. NULL is allowed.
  * Returns the bytes of EVENTS payloads that were written, before packing. Context: main thread.
  */

@@ -1,0 +1,149 @@
+/*
+ * The model thread, and what the main thread does when it has ended.
+ *
+ * What holds: the model is used by one thread at a time, as it is the main thread's before the start
+ * and after model_thread_stop(). What it reads has been written: the pack thread says how far.
+ */
+#include "collect/model_thread.h"
+
+#include "base/memory.h"
+#include "capture/model_bytes.h"
+#include "collect/session.h"
+#include "profile/model.h"
+#include "profile/online.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum {
+    SLICE_EVENTS = 1 << 15, /* between two looks whether it is to end: a millisecond */
+    NICENESS = 10,          /* a tenth of what the others get where there is not enough for all */
+    MEMORY_PART = 8,        /* of the machine's may be taken, at most */
+    WAIT_PART = 4,          /* of the time of recording may be waited at the end, and */
+};
+#define WAIT_MIN_NS      UINT64_C(250000000)
+#define WAIT_MAX_NS      UINT64_C(1000000000)
+#define EVENTS_OF_SECOND UINT64_C(60000000) /* no machine was seen to tell more in it */
+
+struct model_thread {
+    struct pack *pack;
+    struct online *online;
+    pthread_t thread;
+    bool is_running; /* main thread */
+    _Atomic bool is_stopping;
+};
+
+/* At worst it runs as the others do. */
+static void step_back(void)
+{
+    struct sched_param parameter = {0};
+
+    (void)prctl(PR_SET_NAME, "memtrack-model"); /* for who looks at it; no matter if not */
+    (void)sched_setscheduler(0, SCHED_BATCH, &parameter);
+    (void)setpriority(PRIO_PROCESS, (id_t)gettid(), NICENESS);
+}
+
+/* Relaxed: nothing else is said by it, and the thread is joined. */
+static bool is_stopping(struct model_thread *model)
+{
+    return atomic_load_explicit(&model->is_stopping, memory_order_relaxed);
+}
+
+static void *follow(void *argument)
+{
+    struct model_thread *model = argument;
+    uint64_t written_bytes = 0;
+
+    step_back();
+    while (!is_stopping(model) && pack_await_written(model->pack, &written_bytes) &&
+           online_follow(model->online, written_bytes))
+        while (!is_stopping(model) && online_tell(model->online, SLICE_EVENTS) == SLICE_EVENTS)
+            ;
+    return NULL;
+}
+
+static bool has_processors(void)
+{
+    cpu_set_t processors;
+
+    return sched_getaffinity(0, sizeof(processors), &processors) == 0 && CPU_COUNT(&processors) > 1;
+}
+
+struct model_thread *model_thread_start(struct pack *pack, const struct capture_writer *writer,
+                                        const char *file)
+{
+    struct model_thread *model = memory_allocate(1, sizeof(*model));
+    uint64_t machine_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+
+    model->pack = pack;
+    model->online = online_open(capture_writer_fd(writer), file, machine_bytes / MEMORY_PART);
+    model->is_running =
+        has_processors() && pthread_create(&model->thread, NULL, follow, model) == 0;
+    return model;
+}
+
+void model_thread_stop(struct model_thread *model)
+{
+    if (model == NULL || !model->is_running)
+        return;
+    atomic_store_explicit(&model->is_stopping, true, memory_order_relaxed);
+    pack_end_waiting(model->pack);
+    pthread_join(model->thread, NULL);
+    model->is_running = false;
+}
+
+static void give_up(struct model_thread *model)
+{
+    online_close(model->online);
+    model->online = NULL;
+}
+
+void model_thread_catch_up(struct model_thread *model, const struct capture_writer *writer,
+                           uint64_t event_count, uint64_t recorded_ns)
+{
+    uint64_t begun_ns = session_now_ns(), wait_ns = recorded_ns / WAIT_PART;
+    uint64_t told_count = online_told(model->online);
+
+    if (wait_ns < WAIT_MIN_NS)
+        wait_ns = WAIT_MIN_NS;
+    if (wait_ns > WAIT_MAX_NS)
+        wait_ns = WAIT_MAX_NS;
+    if (event_count > told_count + wait_ns * EVENTS_OF_SECOND / UINT64_C(1000000000) ||
+        !online_last(model->online, capture_writer_bytes(writer))) {
+        give_up(model);
+        return;
+    }
+    while (online_tell(model->online, SLICE_EVENTS) == SLICE_EVENTS)
+        if (session_now_ns() - begun_ns > wait_ns) {
+            give_up(model);
+            return;
+        }
+}
+
+void model_thread_store(struct model_thread *model, struct capture_writer *writer)
+{
+    struct column_bytes bytes = {0};
+    struct profile *profile = NULL;
+
+    if (model->online != NULL)
+        profile = online_finish(model->online, capture_writer_bytes(writer));
+    if (profile == NULL)
+        return;
+    model_write(profile, &bytes);
+    (void)capture_model_write(writer, bytes.bytes, bytes.size_bytes, NULL);
+    free(bytes.bytes);
+    profile_destroy(profile);
+}
+
+void model_thread_free(struct model_thread *model)
+{
+    if (model == NULL)
+        return;
+    online_close(model->online);
+    free(model);
+}
