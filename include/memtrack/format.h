@@ -121,6 +121,7 @@ enum process_field {
     PROCESS_FREE_THREADED = 14,
     PROCESS_TRACKED = 15,
     PROCESS_PYTHON_ALLOCATORS = 16,
+    PROCESS_PYTHON_ALLOCATOR = 17,
     PROCESS_COUNTER = 32, /* + enum pool_counter */
 };
 

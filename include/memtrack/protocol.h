@@ -406,6 +406,17 @@ enum {
 enum python_flag {
     PYTHON_FREE_THREADED = 1u << 0,
     PYTHON_ALLOCATORS_TRACED = 1u << 1, /* its raw, mem and object domains are recorded */
+    PYTHON_DEBUG_HOOKS = 1u << 2,       /* on top of its allocator */
+    PYTHON_ALLOCATOR_SHIFT = 3,         /* 2 bits: enum python_allocator_kind */
+    PYTHON_ALLOCATOR_MASK = 3,
+};
+
+/* Which allocator small objects come from. */
+enum python_allocator_kind {
+    PYTHON_ALLOCATOR_UNKNOWN = 0,
+    PYTHON_ALLOCATOR_MALLOC = 1,
+    PYTHON_ALLOCATOR_PYMALLOC = 2,
+    PYTHON_ALLOCATOR_MIMALLOC = 3,
 };
 
 enum line_table {

@@ -13,6 +13,7 @@
 
 #include "python/runtime.h"
 
+#include <memtrack/protocol.h>
 #include <stdatomic.h>
 
 enum layer_state {
@@ -38,6 +39,13 @@ static struct python_runtime runtime;
 /* The interpreter's own tables; constant once they are found. */
 static struct python_allocator *tables[PYTHON_DOMAIN_COUNT];
 
+/*
+ * Of the object domain: where its table is, or mem's, which is filled alike. Constant once an interpreter
+ * is found, as is what raw and object had below their hooks before it began. NULL: not known.
+ */
+static const struct python_allocator *object_table;
+static struct python_functions first_raw, first_object;
+
 /* The words of a table: relaxed, each of them says only itself. */
 #define LOAD(word_) __atomic_load_n(&(word_), __ATOMIC_RELAXED)
 
@@ -61,17 +69,6 @@ void python_offer_wrappers(
     const struct python_functions (*wrappers)[PYTHON_DOMAIN_COUNT][PYTHON_LAYERS])
 {
     all_wrappers = wrappers;
-}
-
-void python_know_allocators(const struct python_runtime *found)
-{
-    struct arena_allocator arena = {0};
-
-    runtime = *found;
-    if (runtime.get_arena_allocator != NULL)
-        runtime.get_arena_allocator(&arena);
-    if (range_has(&runtime.code, (uintptr_t)arena.allocate))
-        python_arena_map = (uintptr_t)arena.allocate;
 }
 
 bool python_is_free_threaded(void)
@@ -133,6 +130,31 @@ static struct python_allocator *below_hook(const struct python_allocator *table,
             return below;
     }
     return NULL;
+}
+
+/*
+ * What lies below an allocator's hooks, ours included. ret_has_debug_hooks: whether there are such of the
+ * interpreter's.
+ */
+static struct python_functions base_of(const struct python_allocator *allocator,
+                                       enum python_domain domain, bool *ret_has_debug_hooks)
+{
+    struct python_functions functions;
+
+    *ret_has_debug_hooks = false;
+    for (unsigned i = 0; i < MAX_HOOKS; i++) {
+        const struct python_allocator *below = below_hook(allocator, domain);
+
+        if (below == NULL)
+            break;
+        *ret_has_debug_hooks |= (uintptr_t)below != (uintptr_t)LOAD(allocator->context);
+        allocator = below;
+    }
+    functions = load_functions(&allocator->functions);
+    for (unsigned i = 0; i < PYTHON_LAYERS; i++)
+        if (functions.malloc == (*all_wrappers)[domain][i].malloc)
+            return python_below[domain][i];
+    return functions;
 }
 
 /* Return the wrappers of these functions; NULL when there are too many different ones. */
@@ -222,6 +244,97 @@ static struct python_allocator *search_range(const struct address_range *range,
             return candidate;
     }
     return NULL;
+}
+
+/* Letters that stand before the debug hooks' own copies of the allocators. */
+static bool is_api_letter(uintptr_t word)
+{
+    return word == 'r' || word == 'm' || word == 'o';
+}
+
+/*
+ * Find the object domain's table, without a change to it: it holds what the interpreter says it does. From
+ * 3.12 on the tables are in _PyRuntime, of which there is a copy, to begin with once more.
+ */
+static const struct python_allocator *find_object_table(const struct python_functions *functions)
+{
+    for (unsigned i = 0; i < PYTHON_DATA_RANGES; i++) {
+        struct address_range range = runtime.data[i];
+        const struct python_allocator *table;
+
+        if (runtime.layout.minor >= 12) {
+            if (!range_has(&range, runtime.address))
+                continue;
+            range.start = runtime.address;
+        }
+        while ((table = search_range(&range, functions)) != NULL) {
+            if ((uintptr_t)table == runtime.data[i].start ||
+                !is_api_letter(load_word((uintptr_t)table - sizeof(void *), 0)))
+                return table;
+            range.start = (uintptr_t)table + sizeof(void *);
+        }
+    }
+    return NULL;
+}
+
+/*
+ * Note what the allocators are called by. Before the interpreter begins there is one thread, and nobody
+ * holds the lock that PyMem_GetAllocator() takes from 3.12 on.
+ */
+static void know_names(void)
+{
+    struct python_allocator raw, object;
+    bool has_hooks;
+
+    if (!runtime.is_initial || runtime.get_allocator == NULL || all_wrappers == NULL)
+        return;
+    runtime.get_allocator(PYTHON_RAW, &raw);
+    runtime.get_allocator(PYTHON_OBJECT, &object);
+    first_raw = base_of(&raw, PYTHON_RAW, &has_hooks);
+    first_object = base_of(&object, PYTHON_OBJECT, &has_hooks);
+    object_table = find_object_table(&object.functions);
+}
+
+void python_know_allocators(const struct python_runtime *found)
+{
+    struct arena_allocator arena = {0};
+
+    runtime = *found;
+    if (runtime.get_arena_allocator != NULL)
+        runtime.get_arena_allocator(&arena);
+    if (range_has(&runtime.code, (uintptr_t)arena.allocate))
+        python_arena_map = (uintptr_t)arena.allocate;
+    know_names();
+}
+
+static enum python_allocator_kind kind_of(const struct python_functions *functions)
+{
+    bool has_mimalloc = runtime.layout.minor >= 13;
+
+    if (are_equal(functions, &first_raw) && !runtime.layout.is_free_threaded)
+        return PYTHON_ALLOCATOR_MALLOC;
+    if (are_equal(functions, &first_object))
+        return runtime.layout.is_free_threaded ? PYTHON_ALLOCATOR_MIMALLOC
+                                               : PYTHON_ALLOCATOR_PYMALLOC;
+    /* Its third one is in no table before it is asked for. */
+    return has_mimalloc && are_functions(functions, PYTHON_OBJECT) ? PYTHON_ALLOCATOR_MIMALLOC
+                                                                   : PYTHON_ALLOCATOR_UNKNOWN;
+}
+
+unsigned python_allocator_flags(void)
+{
+    /* The other one may be mem's, which has no wrappers of the object domain, nor any. */
+    const struct python_allocator *table =
+        tables[PYTHON_OBJECT] != NULL ? tables[PYTHON_OBJECT] : object_table;
+    struct python_functions functions;
+    enum python_allocator_kind kind;
+    bool has_debug_hooks;
+
+    if (object_table == NULL)
+        return 0;
+    functions = base_of(table, PYTHON_OBJECT, &has_debug_hooks);
+    kind = kind_of(&functions);
+    return (unsigned)kind << PYTHON_ALLOCATOR_SHIFT | (has_debug_hooks ? PYTHON_DEBUG_HOOKS : 0);
 }
 
 /*

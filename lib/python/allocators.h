@@ -80,6 +80,12 @@ void python_offer_wrappers(
 /* Note where a found interpreter has its tables. Context: as python_find_runtime(); once. */
 void python_know_allocators(const struct python_runtime *runtime);
 
+/*
+ * Return which allocator its objects come from now: enum python_flag of PYTHON_DEBUG_HOOKS on, as far as
+ * it is known. Context: hot path.
+ */
+unsigned python_allocator_flags(void);
+
 /* Whether the interpreter that was found has no GIL. Context: as python_find_runtime(). */
 bool python_is_free_threaded(void);
 

@@ -198,6 +198,7 @@ static void find_helpers(const struct search *search, bool is_start,
             &search->host,
             minor == 12 ? "_PyThreadState_UncheckedGet" : "PyThreadState_GetUnchecked");
     runtime->attached_distance = attached_find(runtime->attached_state, is_start);
+    runtime->is_initial = is_start;
     runtime->keeps_chunk = keeps_chunk(runtime->version);
     if (runtime->layout.frame.chunk != 0 &&
         layout_table_family(&runtime->layout.frame) != FRAMES_COUNT)

@@ -43,6 +43,7 @@ struct python_runtime {
     void (*get_arena_allocator)(struct arena_allocator *ret_allocator);
     void (*get_allocator)(int domain, struct python_allocator *ret_allocator);
     void (*set_allocator)(int domain, const struct python_allocator *allocator);
+    bool is_initial;      /* it was there when the program started */
     bool keeps_chunk;     /* one chunk that is done with may wait for the next call */
     uintptr_t host_start; /* the library that the interpreter is in */
     uintptr_t host_end;

@@ -387,7 +387,8 @@ bool python_announce_runtime(const struct python_announcer *announcer)
     bytes[1] = (uint8_t)(runtime.version >> 16);
     bytes[2] = (uint8_t)(runtime.version >> 8);
     bytes[3] = (uint8_t)((runtime.layout.is_free_threaded ? PYTHON_FREE_THREADED : 0) |
-                         (python_traces_allocators ? PYTHON_ALLOCATORS_TRACED : 0));
+                         (python_traces_allocators ? PYTHON_ALLOCATORS_TRACED : 0) |
+                         python_allocator_flags());
     memcpy(bytes + BLOB_PYTHON_HEADER_BYTES, runtime.text, text_bytes);
     return announcer->write(announcer->owner, BLOB_PYTHON, bytes,
                             BLOB_PYTHON_HEADER_BYTES + text_bytes);

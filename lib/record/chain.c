@@ -66,6 +66,10 @@ bool chain_update(struct context *context, unsigned *ret_count_slots)
         return false;
     if (!python_walk_update(&context->walk, &announcer, &delta))
         return true;
+    /* PYTHONMALLOC and -X dev have been heeded before the first frame. */
+    if (unlikely(!process.image->has_announced_frames) && delta.push > 0 &&
+        !atomic_exchange(&process.image->has_announced_frames, true))
+        python_announce_runtime(&announcer);
     /* All but the last record in groups of their own: one group cannot hold them. */
     while (delta.push - done > DELTA_MAX_FRAMES) {
         unsigned count_slots =

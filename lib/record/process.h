@@ -78,6 +78,7 @@ struct process_image {
     _Atomic uint64_t refused_ns;       /* when a thread last waited for a ring in vain; 0: never */
     _Atomic uint32_t contexts_touched; /* that cost memory */
     _Atomic bool has_announced_python;
+    _Atomic bool has_announced_frames; /* Python again, once it runs: with its allocator */
     _Atomic uint64_t phases; /* numbers that have been given to them */
 };
 

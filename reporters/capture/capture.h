@@ -51,6 +51,7 @@ struct capture_process {
     const char *const *arguments;  /* NULL-terminated */
     uint32_t argument_count;
     const char *executable, *python_version; /* "" when unknown, not Python */
+    const char *python_allocator;            /* of small objects, as CPython calls it; likewise */
     uint64_t counters[16];                   /* enum pool_counter */
     uint64_t bound_segment; /* events in greater segments are not to be used; UINT64_MAX: all are */
 };

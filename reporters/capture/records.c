@@ -202,6 +202,8 @@ static bool take_process_field(struct capture *capture, struct capture_process *
         return take_bool(part, &process->is_tracked);
     case PROCESS_PYTHON_ALLOCATORS:
         return take_bool(part, &process->has_python_allocators);
+    case PROCESS_PYTHON_ALLOCATOR:
+        return take_text(capture, &part, &process->python_allocator);
     default:
         return true;
     }
@@ -225,6 +227,7 @@ static struct capture_process *process_of(struct capture *capture, uint32_t numb
         .arguments = no_arguments,
         .executable = "",
         .python_version = "",
+        .python_allocator = "",
     };
     return &capture->processes[capture->process_count++];
 }

@@ -16,12 +16,25 @@ enum {
     VERSION_BYTES = 64,
 };
 
+/* What CPython calls it (_PyMem_GetCurrentAllocatorName()); NULL: not known. */
+static const char *allocator_name(uint8_t flags)
+{
+    static const char *const names[PYTHON_ALLOCATOR_MASK + 1][2] = {
+        [PYTHON_ALLOCATOR_MALLOC] = {"malloc", "malloc_debug"},
+        [PYTHON_ALLOCATOR_PYMALLOC] = {"pymalloc", "pymalloc_debug"},
+        [PYTHON_ALLOCATOR_MIMALLOC] = {"mimalloc", "mimalloc_debug"},
+    };
+
+    return names[flags >> PYTHON_ALLOCATOR_SHIFT & PYTHON_ALLOCATOR_MASK]
+                [(flags & PYTHON_DEBUG_HOOKS) != 0];
+}
+
 /* "3.13.0rc2 (main, ...)" says more than the numbers, up to its first space. */
 static bool take_python(struct ring_reader *reader, struct sink *sink)
 {
     const struct blob *blob = &reader->blob;
     char version[VERSION_BYTES];
-    const char *text;
+    const char *text, *allocator;
     size_t length = 0;
 
     if (blob->total_bytes < BLOB_PYTHON_HEADER_BYTES)
@@ -42,6 +55,9 @@ static bool take_python(struct ring_reader *reader, struct sink *sink)
         records_field_number(&sink->records, PROCESS_FREE_THREADED, 1);
     if ((blob->bytes[3] & PYTHON_ALLOCATORS_TRACED) != 0)
         records_field_number(&sink->records, PROCESS_PYTHON_ALLOCATORS, 1);
+    allocator = allocator_name(blob->bytes[3]);
+    if (allocator != NULL)
+        records_field_text(&sink->records, PROCESS_PYTHON_ALLOCATOR, allocator, strlen(allocator));
     records_end(&sink->records);
     return true;
 }

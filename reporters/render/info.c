@@ -151,6 +151,17 @@ static const char *time_text(struct memory_pool *pool, uint64_t realtime_ns)
     return memory_pool_copy(pool, text, length);
 }
 
+/* Its version, and where its small objects come from. */
+static void write_python(const struct capture_process *python, struct memory_pool *pool,
+                         bool is_ascii, FILE *out)
+{
+    const char *allocator = python->python_allocator;
+    bool is_known = allocator != NULL && allocator[0] != '\0';
+
+    fprintf(out, "%-14s %s%s%s\n", "Python", text_clean(pool, python->python_version, is_ascii),
+            is_known ? ", with " : "", is_known ? text_clean(pool, allocator, is_ascii) : "");
+}
+
 static void write_session(const struct render_input *input, struct memory_pool *pool, FILE *out)
 {
     const struct capture *capture = input->capture;
@@ -175,7 +186,7 @@ static void write_session(const struct render_input *input, struct memory_pool *
     write_line(out, "directory",
                text_clean(pool, session->directory != NULL ? session->directory : "", is_ascii));
     if (python != NULL)
-        write_line(out, "Python", text_clean(pool, python->python_version, is_ascii));
+        write_python(python, pool, is_ascii, out);
     fprintf(out, "%-14s Python stacks %s, native stacks %s, Python allocators %s\n", "options",
             session->options & POOL_OPTION_PYTHON ? "on" : "off",
             session->options & POOL_OPTION_NATIVE ? "on" : "off",

@@ -31,7 +31,7 @@ static void write_python(struct json_writer *json, const struct capture *capture
     json_write_open_object(json, "python");
     json_write_text(json, "version", label_python_version(pool, python));
     json_write_bool(json, "free_threaded", python->is_free_threaded);
-    json_write_null(json, "allocator"); /* not in the capture */
+    json_write_name(json, "allocator", python->python_allocator);
     json_write_close(json);
 }
 

@@ -6,6 +6,7 @@ is counted by that line.
 import collections
 import json
 import os
+import subprocess
 
 import pytest
 
@@ -363,3 +364,25 @@ def test_66_without_a_lock_they_are_traced_by_themselves(memtrack, tmp_path, pyt
     assert capture.assert_sound()["unknown_frees"] == 0
     assert capture.json("info")["capture"]["python_allocators"] is True
     assert len(capture.of_line(script, "kept", "alloc")) >= 20_000
+
+
+# What the interpreter itself calls its allocator: it is exported for the tests of CPython's own.
+ASK_ALLOCATOR = """
+import ctypes
+ask = ctypes.pythonapi._PyMem_GetCurrentAllocatorName
+ask.restype = ctypes.c_char_p
+print(ask().decode())
+"""
+
+
+@pytest.mark.parametrize("is_traced", [False, True], ids=["", "traced"])
+@pytest.mark.parametrize("mode", MODES)
+def test_54_the_allocator_has_its_name(memtrack, python, mode, is_traced):
+    arguments, environment = mode_of(python, mode)
+    # Under tracemalloc the interpreter does not know the name any more.
+    asked = [] if mode == "tracemalloc" else arguments
+    name = subprocess.run([python.path, *asked, "-c", ASK_ALLOCATOR], env=environment, check=True,
+                          capture_output=True, text=True).stdout.strip()
+    ended = memtrack.run(python.path, *arguments, "-c", "pass", env=environment,
+                         options=TRACED if is_traced else ())
+    assert ended.capture.stats()["capture"]["python"]["allocator"] == name

@@ -6,6 +6,7 @@ head; so there `mark()` writes a call of malloc for as many bytes.
 """
 import os
 import re
+import subprocess
 
 import pytest
 
@@ -317,6 +318,45 @@ def test_45_first_allocation_of_a_thread_has_its_whole_stack(run_script):
     names = tracked.names(capture.one(100_001))
     assert names[:12] == ["deep"] * 11 + ["body"]
     assert names[12:15] == ["run", "_bootstrap_inner", "_bootstrap"]
+
+
+def test_45_recording_that_begins_late_and_again(memtrack, binary, tmp_path, python):
+    script = tracked.Script(tmp_path, mark("""
+        import os, subprocess, sys, threading
+        turns = threading.Barrier(2)
+        def turn():
+            turns.wait(); turns.wait()
+        def inner():
+            kept.append(bytearray(200_000))
+            turn()
+            kept.append(bytearray(300_000))  # line: inner
+        def deep(n):
+            return inner() if n == 0 else deep(n - 1)
+        def body():
+            turn()
+            kept.append(bytearray(100_000))  # line: first
+            turn()
+            deep(5)  # line: deep
+            kept.append(bytearray(400_000))  # line: last
+        kept = []
+        thread = threading.Thread(target=body)
+        thread.start()
+        for command in "start", "stop", "start":
+            turns.wait()
+            subprocess.run([sys.argv[1], "ctl", str(os.getpid()), command], check=True)
+            turns.wait()
+        thread.join()
+        """, python))
+    capture = memtrack.run(python.path, script, binary, options=["--dormant"]).capture
+    seen = [event for event in capture.events() if event["op"] == "alloc" and
+            event["bytes"] % 100_000 == 1]
+    assert [event["bytes"] // 100_000 for event in seen] == [1, 3, 4]
+    assert [tracked.names(event)[:8] for event in seen] == [
+        ["body", "run", "_bootstrap_inner", "_bootstrap"], ["inner", *["deep"] * 6, "body"],
+        ["body", "run", "_bootstrap_inner", "_bootstrap"]]
+    assert [tracked.lines(event)[0] for event in seen] == [
+        script.line("first"), script.line("inner"), script.line("last")]
+    assert tracked.lines(seen[1])[7] == script.line("deep")
 
 
 def test_46_thread_that_python_did_not_make(run_script, programs):

@@ -43,7 +43,7 @@ PROCESS_FIELDS = {
     1: "number", 2: "pid", 3: "inner_pid", 4: "parent", 5: "how", 6: "first_segment",
     7: "started_ns", 8: "ended_ns", 9: "end", 10: "end_code", 11: "arguments", 12: "executable",
     13: "python_version", 14: "free_threaded", 15: "tracked",
-    16: "python_allocators",
+    16: "python_allocators", 17: "python_allocator",
     **{32 + i: f"counter_{i}" for i in range(16)},
 }
 THREAD_FIELDS = {
@@ -53,7 +53,7 @@ SUMMARY_FIELDS = {
     1: "cpu_ns", 2: "ended_ns", 3: "events", 4: "slots", 5: "lost", 6: "holes", 7: "faults",
     8: "raw_bytes", 9: "rss_bytes", 10: "reason", 11: "snapshot", 12: "failures",
 }
-TEXTS = {"version", "host", "machine", "directory", "executable", "python_version", "name",
+TEXTS = {"version", "host", "machine", "directory", "executable", "python_version", "python_allocator", "name",
          "reason"}
 LISTS = {"arguments", "failures"}  # of texts
 
