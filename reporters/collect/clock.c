@@ -34,7 +34,6 @@ enum {
     HAND_OVER_NS = 45000000,
     KEPT_TICKS = 64,           /* not noted yet; longer than the drain's poll */
     MAX_NOTED_TICKS = 1 << 12, /* in a record */
-    MOUNTS_MAX_BYTES = 1 << 18,
 };
 
 struct tick_time {
@@ -206,10 +205,8 @@ static void *clock_run(void *argument)
 
 static void find_limits(struct clock *clock)
 {
-    char *mountinfo = memory_allocate(MOUNTS_MAX_BYTES, 1);
+    char *mountinfo = proc_mountinfo();
 
-    if (proc_read(0, "self/mountinfo", mountinfo, MOUNTS_MAX_BYTES - 1) < 0)
-        mountinfo[0] = '\0'; /* then there are no cgroups to be seen */
     limits_init(&clock->limits, mountinfo);
     clock->rss.limits = &clock->limits;
     free(mountinfo);

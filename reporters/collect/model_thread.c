@@ -8,6 +8,8 @@
 
 #include "base/memory.h"
 #include "capture/model_bytes.h"
+#include "collect/proc_files.h"
+#include "collect/room.h"
 #include "collect/session.h"
 #include "profile/model.h"
 #include "profile/online.h"
@@ -23,9 +25,11 @@
 enum {
     SLICE_EVENTS = 1 << 15, /* between two looks whether it is to end: a millisecond */
     NICENESS = 10,          /* a tenth of what the others get where there is not enough for all */
-    MEMORY_PART = 8,        /* of the machine's may be taken, at most */
+    MEMORY_PART = 8,        /* of what there is may be taken, at most, and */
+    LEFT_PART = 16,         /* ... not when less than this is left */
     WAIT_PART = 4,          /* of the time of recording may be waited at the end, and */
 };
+#define ROOM_NS          UINT64_C(1000000000) /* between two looks how much there is */
 #define WAIT_MIN_NS      UINT64_C(250000000)
 #define WAIT_MAX_NS      UINT64_C(1000000000)
 #define EVENTS_OF_SECOND UINT64_C(60000000) /* no machine was seen to tell more in it */
@@ -33,6 +37,8 @@ enum {
 struct model_thread {
     struct pack *pack;
     struct online *online;
+    struct room room;
+    uint64_t looked_ns;
     pthread_t thread;
     bool is_running; /* main thread */
     _Atomic bool is_stopping;
@@ -54,16 +60,45 @@ static bool is_stopping(struct model_thread *model)
     return atomic_load_explicit(&model->is_stopping, memory_order_relaxed);
 }
 
+static void find_cgroups(struct model_thread *model)
+{
+    char *mountinfo = proc_mountinfo();
+
+    room_init(&model->room, mountinfo);
+    free(mountinfo);
+}
+
+/*
+ * Take no memory that the programs may need: the model is given up before they have none.
+ */
+static void look_for_room(struct model_thread *model)
+{
+    uint64_t now_ns = session_now_ns();
+    struct room_bytes bytes;
+
+    if (model->looked_ns != 0 && now_ns - model->looked_ns < ROOM_NS)
+        return;
+    if (model->looked_ns == 0)
+        find_cgroups(model);
+    model->looked_ns = now_ns;
+    bytes = room_look(&model->room);
+    online_limit(model->online,
+                 bytes.left < bytes.total / LEFT_PART ? 0 : bytes.total / MEMORY_PART);
+}
+
 static void *follow(void *argument)
 {
     struct model_thread *model = argument;
     uint64_t written_bytes = 0;
 
     step_back();
-    while (!is_stopping(model) && pack_await_written(model->pack, &written_bytes) &&
-           online_follow(model->online, written_bytes))
+    while (!is_stopping(model) && pack_await_written(model->pack, &written_bytes)) {
+        look_for_room(model);
+        if (!online_follow(model->online, written_bytes))
+            break;
         while (!is_stopping(model) && online_tell(model->online, SLICE_EVENTS) == SLICE_EVENTS)
             ;
+    }
     return NULL;
 }
 
@@ -78,10 +113,9 @@ struct model_thread *model_thread_start(struct pack *pack, const struct capture_
                                         const char *file)
 {
     struct model_thread *model = memory_allocate(1, sizeof(*model));
-    uint64_t machine_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 
     model->pack = pack;
-    model->online = online_open(capture_writer_fd(writer), file, machine_bytes / MEMORY_PART);
+    model->online = online_open(capture_writer_fd(writer), file, UINT64_MAX);
     model->is_running =
         has_processors() && pthread_create(&model->thread, NULL, follow, model) == 0;
     return model;
@@ -113,6 +147,7 @@ void model_thread_catch_up(struct model_thread *model, const struct capture_writ
         wait_ns = WAIT_MIN_NS;
     if (wait_ns > WAIT_MAX_NS)
         wait_ns = WAIT_MAX_NS;
+    look_for_room(model);
     if (event_count > told_count + wait_ns * EVENTS_OF_SECOND / UINT64_C(1000000000) ||
         !online_last(model->online, capture_writer_bytes(writer))) {
         give_up(model);

@@ -3,6 +3,8 @@
  */
 #include "collect/proc_files.h"
 
+#include "base/memory.h"
+
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -21,6 +23,7 @@
 enum {
     PATH_BYTES = 64,
     TEXT_BYTES = 8192,
+    MOUNTS_MAX_BYTES = 1 << 20,
     STATM_BYTES = 256,     /* seven numbers */
     STAT_PARENT_FIELD = 4, /* proc(5) */
     STAT_EXIT_FIELD = 52,
@@ -313,6 +316,15 @@ bool proc_swapped(uint32_t pid, uint64_t *ret_bytes)
     char text[TEXT_BYTES];
 
     return read_text(pid, "status", text) && find_kilobytes(text, "\nVmSwap:", ret_bytes);
+}
+
+char *proc_mountinfo(void)
+{
+    char *text = memory_allocate(MOUNTS_MAX_BYTES, 1);
+
+    if (proc_read(0, "self/mountinfo", text, MOUNTS_MAX_BYTES - 1) < 0)
+        text[0] = '\0';
+    return text;
 }
 
 bool proc_machine(uint64_t *ret_memory_bytes, uint64_t *ret_swap_bytes)

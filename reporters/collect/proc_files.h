@@ -95,6 +95,12 @@ bool proc_limits(uint32_t pid, struct proc_limit *ret_address, struct proc_limit
 /* Read how much of a process is swapped out. Returns false when not known. Context: any thread. */
 bool proc_swapped(uint32_t pid, uint64_t *ret_bytes);
 
+/*
+ * Read /proc/self/mountinfo. Returns a text, the caller's; empty when it cannot be read. Context: any
+ * thread.
+ */
+char *proc_mountinfo(void);
+
 /* Read how much memory and swap there is. Returns false when not known. Context: any thread. */
 bool proc_machine(uint64_t *ret_memory_bytes, uint64_t *ret_swap_bytes);
 

@@ -192,6 +192,11 @@ struct profile *online_finish(struct online *online, uint64_t end_offset)
     return profile;
 }
 
+void online_limit(struct online *online, uint64_t most_bytes)
+{
+    online->most_bytes = most_bytes;
+}
+
 void online_close(struct online *online)
 {
     if (online == NULL)

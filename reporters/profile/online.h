@@ -57,6 +57,9 @@ uint64_t online_told(const struct online *online);
  */
 struct profile *online_finish(struct online *online, uint64_t end_offset);
 
+/* Let it have so much memory from now on, as online_open() does. Context: tool. */
+void online_limit(struct online *online, uint64_t most_bytes);
+
 /* Give it back; NULL is allowed. Context: tool. */
 void online_close(struct online *online);
 

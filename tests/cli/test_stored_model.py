@@ -1,5 +1,7 @@
 """The model that a capture has stored: reports from it are those from the events, byte for byte."""
+import json
 import pathlib
+import resource
 import signal
 import subprocess
 import sys
@@ -139,6 +141,26 @@ def test_a_capture_whose_collector_was_killed_has_none(binary, call, python, tmp
         process.send_signal(signal.SIGTERM)
     assert not fmt.read_capture(path.read_bytes()).model
     assert b"bytearray" not in call("summary", path).stderr
+
+
+@pytest.mark.parametrize("limit_bytes, has_model", [(96 << 20, False), (3 << 30, True)])
+def test_where_memory_is_short_there_is_none(call, python, tmp_path, limit_bytes, has_model):
+    program = textwrap.dedent("""
+        import ctypes, time
+        malloc = ctypes.CDLL(None).malloc
+        for _ in range(200_000): malloc(40)
+        time.sleep(0.5)
+        """)
+    path = tmp_path / "app.bin"
+    for _ in range(ATTEMPTS if has_model else 1):
+        ended = call("run", "-q", "-f", "-o", path, python, "-c", program, preexec_fn=lambda:
+                     resource.setrlimit(resource.RLIMIT_DATA, (limit_bytes, limit_bytes)))
+        assert ended.returncode == DONE, ended
+        if model_of(path):
+            break
+    assert (model_of(path) is not None) == has_model
+    totals = json.loads(call("stats", "--json", path).stdout)["totals"]
+    assert totals["leaked_allocations"] >= 200_000
 
 
 def test_recompressed_captures_keep_their_model(call, record, python, tmp_path):

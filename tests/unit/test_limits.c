@@ -6,6 +6,7 @@
 
 #include "collect/proc_files.h"
 #include "collect/processes.h"
+#include "collect/room.h"
 #include "collect/rss.h"
 #include "memtrack/varint.h"
 #include "test.h"
@@ -323,6 +324,31 @@ static void set_address_limit(pid_t pid, uint64_t bytes)
     struct rlimit limit = {bytes, RLIM_INFINITY};
 
     CHECK_EQUAL(prlimit(pid, RLIMIT_AS, &limit, NULL), 0);
+}
+
+TEST(room_is_the_least_of_what_machine_and_cgroup_have)
+{
+    static const char meminfo[] = "MemTotal:  4000 kB\nMemFree:  1 kB\nMemAvailable:  1000 kB\n";
+    struct room room = {0};
+    struct room_bytes bytes;
+
+    make_folder();
+    room.mounts.v2 = mount_of_folder(CGROUP_V2);
+    put("/a/memory.max", "2048000\n");
+    put("/a/memory.current", "1500000\n");
+    put("/a/memory.stat", "inactive_file 300000\nactive_file 200000\n");
+    bytes = room_of(&room, meminfo, "0::/a\n");
+    CHECK_EQUAL(bytes.total, 2048000);
+    CHECK_EQUAL(bytes.left, 1000 * 1024); /* the machine's */
+    put("/a/memory.stat", "inactive_file 300000\nactive_file 100000\n");
+    CHECK_EQUAL(room_of(&room, meminfo, "0::/a\n").left, 2048000 - 1500000 + 400000);
+    put("/a/memory.max", "max\n");
+    bytes = room_of(&room, meminfo, "0::/a\n");
+    CHECK_EQUAL(bytes.total, 4000 * 1024);
+    CHECK_EQUAL(bytes.left, 1000 * 1024);
+    bytes = room_of(&room, "", "");
+    CHECK_EQUAL(bytes.left, UINT64_MAX);
+    remove_folder();
 }
 
 TEST(a_limit_is_written_when_it_is_seen_and_when_it_changes)
