@@ -50,9 +50,10 @@ struct capture_process {
     uint64_t started_ns, ended_ns; /* since the session's start; ended_ns 0: has not */
     const char *const *arguments;  /* NULL-terminated */
     uint32_t argument_count;
-    const char *executable, *python_version; /* "" when unknown, not Python */
-    const char *python_allocator;            /* of small objects, as CPython calls it; likewise */
-    uint64_t counters[16];                   /* enum pool_counter */
+    const char *executable, *python_version;  /* "" when unknown, not Python */
+    const char *python_allocator;             /* of small objects, as CPython calls it; likewise */
+    uint64_t counters[16];                    /* enum pool_counter */
+    uint64_t last_resident_bytes, skipped_ns; /* read along: see capture_load_rss() */
     uint64_t bound_segment; /* events in greater segments are not to be used; UINT64_MAX: all are */
 };
 
@@ -177,6 +178,7 @@ struct capture {
     uint32_t stack_count;
     struct capture_tick *ticks; /* rising */
     uint32_t tick_count;
+    uint32_t tick_base; /* of a capture that is read along: so many before these are not kept */
     struct capture_rss *rss; /* in file order */
     uint32_t rss_count;
     struct capture_state_change *states; /* in time order; none: recorded from the start on */

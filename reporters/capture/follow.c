@@ -12,7 +12,12 @@
 #include "memtrack/format.h"
 
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
+
+enum {
+    FORGET_TICKS = 1 << 12,
+};
 
 static bool spoil(struct capture *capture, uint64_t offset, const char *what)
 {
@@ -109,6 +114,21 @@ bool capture_follow(struct capture *capture, uint64_t end_offset)
         if (!take_section(capture, end_offset))
             return false;
     return !capture->damage.is_damaged;
+}
+
+void capture_follow_forget(struct capture *capture, uint64_t before_ns)
+{
+    uint32_t count = 0;
+
+    while (count < capture->tick_count && capture->ticks[count].time_ns < before_ns)
+        count++;
+    /* Many at a time: those that stay are moved. */
+    if (capture->state_count > 0 || count < FORGET_TICKS || count <= capture->tick_count / 2 ||
+        count == capture->tick_count)
+        return;
+    capture->tick_count -= count;
+    capture->tick_base += count;
+    memmove(capture->ticks, capture->ticks + count, capture->tick_count * sizeof(*capture->ticks));
 }
 
 void capture_follow_end(struct capture *capture)

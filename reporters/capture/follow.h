@@ -29,6 +29,12 @@ struct capture *capture_follow_open(int fd, const char *file);
  */
 bool capture_follow(struct capture *capture, uint64_t end_offset);
 
+/*
+ * Keep no more of the ticks before an instant than has to be. What a silence was like is asked of them:
+ * once there is one, all are kept. Context: tool.
+ */
+void capture_follow_forget(struct capture *capture, uint64_t before_ns);
+
 /* All that will be written of the tables and events has been taken: there are no bounds any more. */
 void capture_follow_end(struct capture *capture);
 

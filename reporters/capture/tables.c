@@ -139,6 +139,23 @@ record_fault capture_load_ticks(struct capture *capture, struct cursor *body)
     return NULL;
 }
 
+/*
+ * A capture that is read along must not grow with time: a sample that says what the one before it did
+ * is not kept. Nobody can tell, unless the process had ended before it (load_process()).
+ */
+static bool skip_rss(struct capture *capture, const struct capture_rss *rss)
+{
+    struct capture_process *process = &capture->processes[rss->process_index];
+
+    if (process->ended_ns == 0 && process->last_resident_bytes == rss->resident_bytes) {
+        process->skipped_ns = rss->time_ns;
+        capture_load_instant(capture, rss->time_ns);
+        return true;
+    }
+    process->last_resident_bytes = rss->resident_bytes;
+    return false;
+}
+
 record_fault capture_load_rss(struct capture *capture, struct cursor *body)
 {
     struct capture_memory *memory = capture->memory;
@@ -152,6 +169,8 @@ record_fault capture_load_rss(struct capture *capture, struct cursor *body)
         number <= UINT32_MAX ? capture_process_index(capture, (uint32_t)number) : UINT32_MAX;
     if (rss.process_index == UINT32_MAX)
         return "sample of an unknown process";
+    if (capture->is_followed && skip_rss(capture, &rss))
+        return NULL;
     if (capture->rss_count == UINT32_MAX)
         return "too many samples";
     capture->rss = memory_grow(capture->rss, &memory->rss_capacity, (size_t)capture->rss_count + 1,

@@ -26,6 +26,7 @@ void ledger_extend(struct ledger *ledger)
     const struct capture *capture = ledger->capture;
 
     ledger->ticks = capture->tick_count > 0 ? capture->ticks : &no_tick;
+    ledger->tick_base = capture->tick_base;
     row_table_extend(&ledger->rows, capture->stack_count);
     ledger->threads = memory_grow_zeroed(ledger->threads, &ledger->thread_capacity,
                                          capture->thread_count, sizeof(*ledger->threads));

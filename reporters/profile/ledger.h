@@ -28,6 +28,7 @@ struct holding {
 struct ledger {
     const struct capture *capture;    /* the owner's */
     const struct capture_tick *ticks; /* the capture's; one of time 0 when it has none */
+    uint32_t tick_base;               /* as in the capture */
     struct row_table rows;
     struct timeline_heap heap;
     struct timeline timeline;
@@ -237,13 +238,25 @@ static inline void ledger_step_release(struct ledger *ledger, const struct block
     ledger->totals.temporary_allocations += step * cost.allocations;
 }
 
+/* Return when the next tick begins that is known; UINT64_MAX: none is. Context: tool. */
+static inline uint64_t ledger_next_tick_ns(const struct ledger *ledger)
+{
+    const struct capture *capture = ledger->capture;
+
+    return ledger->tick - capture->tick_base < capture->tick_count
+               ? capture->ticks[ledger->tick - capture->tick_base].time_ns
+               : UINT64_MAX;
+}
+
 /*
  * Index in lifetimes of how long has lived what was born in a tick. No branch depends on it: how long
  * a block lives is not to be foreseen.
  */
 static inline uint8_t ledger_lifetime(const struct ledger *ledger, uint32_t tick)
 {
-    uint64_t born_ns = ledger->ticks[tick - (tick > 0)].time_ns & -(uint64_t)(tick > 0);
+    bool is_known = tick > ledger->tick_base; /* else before the first, or long ago */
+    uint32_t index = (tick - ledger->tick_base - 1) & -(uint32_t)is_known;
+    uint64_t born_ns = ledger->ticks[index].time_ns & -(uint64_t)is_known;
     uint64_t lived_ns = (ledger->now_ns - born_ns) & -(uint64_t)(tick != ledger->tick);
 
     return (uint8_t)((lived_ns >= LEDGER_SHORT_NS) + (lived_ns >= 10 * LEDGER_SHORT_NS) +

@@ -17,10 +17,12 @@
 
 #include <stdlib.h>
 
-#define LAG_NS UINT64_C(100000000)
+#define LAG_NS    UINT64_C(100000000)
+#define FORGET_NS UINT64_C(2000000000) /* beyond the longest lifetime that is told from others */
 
 enum {
     BATCH_EVENTS = 512,
+    OWNER_BYTES = 512,      /* about what all tables have for a thread or a process */
     MOST_IN_VAIN = 8 << 20, /* events that may be told once more, in all: a fifth of a second */
 };
 
@@ -113,13 +115,23 @@ static bool is_too_large(const struct online *online)
 
     bytes += (uint64_t)capture->tick_count * sizeof(*capture->ticks);
     bytes += (uint64_t)capture->rss_count * sizeof(*capture->rss);
+    bytes += (uint64_t)capture->use_count * sizeof(*capture->uses);
+    bytes += ((uint64_t)capture->thread_count + capture->process_count) * OWNER_BYTES;
     bytes += online->ledger->intervals.item_count * sizeof(struct profile_interval);
     return bytes > online->most_bytes;
+}
+
+/* What an instant long ago was like is not asked any more: it is as good as for ever. */
+static void forget(struct online *online)
+{
+    if (online->ledger->now_ns > FORGET_NS)
+        capture_follow_forget(online->capture, online->ledger->now_ns - FORGET_NS);
 }
 
 /* Let everybody know what the capture has got. Returns false when it comes too late. */
 static bool extend(struct online *online)
 {
+    forget(online);
     ledger_extend(online->ledger);
     if (online->is_last)
         capture_follow_end(online->capture);
@@ -184,7 +196,7 @@ struct profile *online_finish(struct online *online, uint64_t end_offset)
     if (!online_last(online, end_offset))
         return NULL;
     online_tell(online, UINT64_MAX); /* all of it once more, if it had to be begun again */
-    if (online->is_given_up)
+    if (online->is_given_up || !replay_is_right(online->replay))
         return NULL;
     profile = memory_allocate(1, sizeof(*profile));
     profile->capture = online->capture;

@@ -11,8 +11,8 @@
  *     online_tell(online, UINT64_MAX);
  *     profile = online_finish(online, written_bytes);
  *
- * Memory: live blocks, rows and stacks as in profile_build(), and what the capture has to say of time:
- * a tick takes 16 bytes. Not thread-safe.
+ * Memory: live blocks, rows and stacks as in profile_build(); of time the last seconds, and each change of
+ * resident memory. Not thread-safe.
  */
 #ifndef PROFILE_ONLINE_H
 #define PROFILE_ONLINE_H

@@ -252,7 +252,10 @@ static void end_processes(struct replay *replay, uint64_t time_ns)
     }
 }
 
-/* Index + 1 of the last tick in the capture's table that is not beyond this one; 0: none. */
+/*
+ * Index + 1 of the last tick in the capture's table that is not beyond this one; 0: none, or it is not
+ * kept any more.
+ */
 static uint32_t tick_position(const struct capture *capture, uint32_t tick)
 {
     uint32_t low = 0, high = capture->tick_count;
@@ -265,14 +268,16 @@ static uint32_t tick_position(const struct capture *capture, uint32_t tick)
         else
             high = middle;
     }
-    return low;
+    return low > 0 ? capture->tick_base + low : 0;
 }
 
 static void enter_tick(struct replay *replay, uint32_t tick)
 {
     uint32_t position = tick_position(replay->capture, tick);
-    uint64_t time_ns = position > 0 ? replay->capture->ticks[position - 1].time_ns : 0;
+    const struct capture *capture = replay->capture;
+    uint64_t time_ns = position > 0 ? capture->ticks[position - capture->tick_base - 1].time_ns : 0;
 
+    replay->is_late |= position == 0 && capture->tick_base > 0;
     replay->tick = tick;
     end_processes(replay, time_ns);
     ledger_advance(replay->ledger, time_ns, position);
@@ -389,6 +394,11 @@ struct replay *replay_open(const struct capture *capture, const struct profile_o
     replay->domain_count = options->shows_pools ? 1 : DOMAIN_MAP - DOMAIN_HEAP + 1;
     (void)replay_extend(replay); /* nothing has been told: nothing can be too late */
     return replay;
+}
+
+bool replay_is_right(const struct replay *replay)
+{
+    return !replay->is_late;
 }
 
 struct marks *replay_marks(struct replay *replay)

@@ -30,6 +30,12 @@ struct replay *replay_open(const struct capture *capture, const struct profile_o
  */
 bool replay_extend(struct replay *replay);
 
+/*
+ * Return whether all that was told could be told rightly: an event of an instant that is forgotten
+ * (capture_follow_forget()) could not. Context: tool.
+ */
+bool replay_is_right(const struct replay *replay);
+
 /* Return how many bytes the blocks that are live take. Context: tool. */
 size_t replay_block_bytes(const struct replay *replay);
 

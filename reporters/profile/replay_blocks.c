@@ -35,13 +35,15 @@ static bool is_realloc(uint8_t allocator)
 static __attribute__((cold, noinline)) bool was_silent_since(const struct ledger *ledger,
                                                              uint32_t tick)
 {
-    uint64_t born_ns = tick > 0 ? ledger->ticks[tick - 1].time_ns : 0;
+    uint32_t base = ledger->tick_base;
+    uint64_t born_ns = 0, next_ns = ledger_next_tick_ns(ledger);
 
-    uint64_t until_ns = ledger->tick < ledger->capture->tick_count
-                            ? ledger->capture->ticks[ledger->tick].time_ns - 1
-                            : UINT64_MAX;
-
-    return capture_has_silence(ledger->capture, born_ns, until_ns);
+    if (tick > base)
+        born_ns = ledger->ticks[tick - base - 1].time_ns;
+    else if (base > 0) /* there had been no silence when its tick was forgotten */
+        born_ns = ledger->ticks[0].time_ns;
+    return capture_has_silence(ledger->capture, born_ns,
+                               next_ns != UINT64_MAX ? next_ns - 1 : next_ns);
 }
 
 static inline void replay_alloc(struct replay *replay, struct replay_process *process,

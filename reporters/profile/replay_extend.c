@@ -133,8 +133,10 @@ static bool take_states(struct replay *replay)
     bool has_told = replay->tick != UINT64_MAX;
     bool is_in_time = !has_told || leaves_out == replay->leaves_out;
 
+    /* Now may have been any instant up to the next tick, which was known when it was told. */
     for (uint32_t i = replay->state_count; i < capture->state_count && has_told; i++)
-        is_in_time &= capture->states[i].time_ns > replay->reached_ns;
+        is_in_time &= capture->states[i].time_ns >= ledger_next_tick_ns(replay->ledger) &&
+                      ledger_next_tick_ns(replay->ledger) != UINT64_MAX;
     replay->state_count = capture->state_count;
     replay->leaves_out = leaves_out;
     replay->is_partial = leaves_out || capture->session.sample_bytes > 0;
@@ -148,7 +150,7 @@ bool replay_extend(struct replay *replay)
     add_streams(replay);
     is_in_time = add_processes(replay);
     is_in_time &= take_states(replay);
-    return add_ends(replay) && is_in_time;
+    return add_ends(replay) && is_in_time && !replay->is_late;
 }
 
 size_t replay_block_bytes(const struct replay *replay)

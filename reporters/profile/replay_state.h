@@ -87,6 +87,7 @@ struct replay {
     uint32_t end_count, next_end;
     uint32_t stream_count, process_count, state_count; /* of the capture, that are known here */
     size_t stream_capacity, process_capacity, end_capacity;
+    bool is_late;        /* see replay_is_right() */
     uint64_t reached_ns; /* ends before it have been told */
     uint64_t tick;       /* of the last event; UINT64_MAX: before the first */
     bool leaves_out;     /* blocks by size or time: the releases of some are there all the same */

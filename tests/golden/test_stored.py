@@ -66,6 +66,30 @@ def test_events_are_told_before_the_end(tmp_path, seed):
     assert follow(tmp_path, data)[1] > events // 2
 
 
+def long_trace(ticks):
+    """Blocks that live from one tick to many seconds, in a capture of so many ticks."""
+    trace = captures.Trace()
+    trace.session("long")
+    thread = trace.process(1).thread(1)
+    stack = trace.stack(0, captures.MALLOC)
+    for tick in range(ticks):
+        thread.alloc(0x10000 + tick * 64, 40 + tick % 7, stack)
+        for age in (1, 30, 500, 1001, 2500, 7000):
+            if tick >= age and (tick - age) % 6 == (1, 30, 500, 1001, 2500, 7000).index(age):
+                thread.free(0x10000 + (tick - age) * 64)
+        trace.wait(1)
+        if tick % 40 == 39:
+            trace.flush()
+    return trace.finish()
+
+
+def test_ticks_of_long_ago_are_forgotten_and_nobody_can_tell(tmp_path):
+    data = long_trace(14000)
+    assert follow(tmp_path, data)[0] == "same"
+    lifetimes = capture_model.build(fmt.read_capture(data))["lifetimes"]
+    assert min(lifetimes[1:5]) > 1000
+
+
 @pytest.mark.parametrize("name", sorted(set(captures.CAPTURES) - {"cut"}))
 def test_what_is_stored_is_what_the_events_come_to(tmp_path, name):
     with open(FOLDER / "data" / (name + ".bin"), "rb") as file:
