@@ -5,10 +5,12 @@
 #include "collect/collect.h"
 #include "base/memory.h"
 #include "commands.h"
+#include "exceed.h"
 #include "exit_status.h"
 #include "message.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,7 +85,7 @@ static bool receive_identity(int fd, struct collect_options *options, struct err
 static bool parse_options(const struct option_values *values, struct collect_options *options,
                           struct error *err)
 {
-    uint64_t starter = 0;
+    uint64_t starter = 0, command_output = 0;
 
     if (!values->is_set[OPTION_CAPTURE] || values->values[OPTION_CAPTURE][0] != '/' ||
         !values->is_set[OPTION_STARTER] || !values->is_set[OPTION_DIRECTORY]) {
@@ -95,8 +97,16 @@ static bool parse_options(const struct option_values *values, struct collect_opt
         !options_size(values, OPTION_MIN_SIZE, 0, UINT64_MAX, &options->min_size, err) ||
         !options_size(values, OPTION_SAMPLE_BYTES, 0, UINT64_MAX, &options->sample_bytes, err) ||
         !options_time(values, OPTION_DELAY, &options->delay_ns, err) ||
-        !options_time(values, OPTION_DURATION, &options->duration_ns, err))
+        !options_time(values, OPTION_DURATION, &options->duration_ns, err) ||
+        !options_number(values, OPTION_COMMAND_OUTPUT, 0, INT_MAX, &command_output, err) ||
+        !exceed_parse(values, options->rules, &options->rule_count, err))
         return false;
+    /* Neither is a command's. */
+    fcntl((int)starter, F_SETFD, FD_CLOEXEC);
+    if (values->is_set[OPTION_COMMAND_OUTPUT]) {
+        options->command_fd = (int)command_output;
+        fcntl(options->command_fd, F_SETFD, FD_CLOEXEC);
+    }
     options->output = values->values[OPTION_CAPTURE];
     options->is_dormant = values->is_set[OPTION_DORMANT];
     options->may_overwrite = values->is_set[OPTION_FORCE];
@@ -109,7 +119,7 @@ static bool parse_options(const struct option_values *values, struct collect_opt
 
 int command_collect(enum command_id id, const struct option_values *values)
 {
-    struct collect_options options = {.starter_fd = -1};
+    struct collect_options options = {.starter_fd = -1, .command_fd = -1};
     struct error err;
 
     (void)id;

@@ -86,6 +86,11 @@ const struct option_row option_rows[OPTION_COUNT] = {
     [OPTION_DURATION] = {'\0', "duration", "TIME",
                          "end the recording TIME after it began; the program goes on",
                          IN(RUN) | IN(COLLECT)},
+    [OPTION_ON_EXCEED] =
+        {'\0', "on-exceed", "SIZE=ACTION",
+         "act once when the resident memory of all processes together goes above SIZE: snapshot, "
+         "stop, signal:SIG to the program, or exec:COMMAND; may be given several times",
+         IN(RUN) | IN(COLLECT)},
     [OPTION_NO_FOLLOW] = {'\0', "no-follow", NULL,
                           "record the program alone, not the processes it starts", IN(RUN)},
     [OPTION_FOLLOW_FORK] = {'\0', "follow-fork", NULL,
@@ -132,6 +137,8 @@ const struct option_row option_rows[OPTION_COUNT] = {
                              IN(COLLECT)},
     [OPTION_STARTER] = {'\0', "starter", "FD", "the socket to the process that started it",
                         IN(COLLECT)},
+    [OPTION_COMMAND_OUTPUT] = {'\0', "command-output", "FD",
+                               "where the commands of --on-exceed write to", IN(COLLECT)},
     [OPTION_DIRECTORY] = {'\0', "directory", "PATH", "the program's working directory",
                           IN(COLLECT)},
 };
@@ -300,6 +307,13 @@ static bool take_option(enum option_id option, const char *value, struct option_
     if (value != NULL && strchr(row->argument, '|') != NULL && !is_choice(row->argument, value)) {
         error_set(err, "--%s=%s: use one of %s", row->name, value, row->argument);
         return false;
+    }
+    if (option == OPTION_ON_EXCEED) {
+        if (values->exceed_count == OPTIONS_MOST_EXCEED) {
+            error_set(err, "--%s: is given too often", row->name);
+            return false;
+        }
+        values->exceed[values->exceed_count++] = value;
     }
     values->is_set[option] = true;
     values->values[option] = value;

@@ -45,6 +45,7 @@ enum option_id {
     OPTION_DORMANT,
     OPTION_DELAY,
     OPTION_DURATION,
+    OPTION_ON_EXCEED,
     OPTION_NO_FOLLOW,
     OPTION_FOLLOW_FORK,
     OPTION_PYTHON_ALLOCATORS,
@@ -71,6 +72,7 @@ enum option_id {
     OPTION_POOL_OPTIONS,
     OPTION_STARTER,
     OPTION_DIRECTORY,
+    OPTION_COMMAND_OUTPUT,
     OPTION_COUNT,
 };
 
@@ -82,8 +84,14 @@ struct option_row {
     uint32_t commands;    /* 1u << command_id each */
 };
 
+enum {
+    OPTIONS_MOST_EXCEED = 32,
+};
+
 /* What the user typed; all texts are argv's. */
 struct option_values {
+    const char *exceed[OPTIONS_MOST_EXCEED]; /* all that were given of OPTION_ON_EXCEED */
+    unsigned exceed_count;
     bool is_set[OPTION_COUNT];
     const char *values[OPTION_COUNT]; /* the last one given; NULL: none */
     char **operands;                  /* NULL-terminated */

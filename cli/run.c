@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "commands.h"
 #include "descriptors.h"
+#include "exceed.h"
 #include "exit_status.h"
 #include "launch.h"
 #include "library.h"
@@ -48,6 +49,8 @@ struct run {
     char *absolute_output;
     uint64_t min_size, sample_bytes;
     uint64_t delay_ns, duration_ns;
+    struct collect_rule rules[COLLECT_MOST_RULES];
+    uint32_t rule_count;
 };
 
 /* MEMTRACK=0: the program alone, in this very process. Returns only when it cannot be started. */
@@ -117,9 +120,13 @@ static bool start_collector(struct run *run, struct error *err)
         .delay_ns = run->delay_ns,
         .duration_ns = run->duration_ns,
         .sample_bytes = run->sample_bytes,
+        .exceed = run->values->exceed,
+        .exceed_count = run->rule_count,
         .arguments = run->target.arguments,
     };
 
+    for (uint32_t i = 0; i < run->rule_count; i++)
+        request.has_commands |= run->rules[i].action == COLLECT_COMMAND;
     if (!run->values->is_set[OPTION_NO_FOLLOW])
         request.pool_options |= POOL_OPTION_FOLLOW;
     if (run->sample_bytes > 0)
@@ -290,7 +297,7 @@ int command_run(enum command_id id, const struct option_values *values)
         !options_size(values, OPTION_SAMPLE_BYTES, 1, SAMPLE_MOST_BYTES, &run.sample_bytes, &err) ||
         !options_time(values, OPTION_DELAY, &run.delay_ns, &err) ||
         !options_time(values, OPTION_DURATION, &run.duration_ns, &err) ||
-        !check_beginning(values, &err)) {
+        !exceed_parse(values, run.rules, &run.rule_count, &err) || !check_beginning(values, &err)) {
         message_print("%s", err.text);
         return EXIT_USAGE;
     }

@@ -25,7 +25,8 @@
 
 enum {
     COLLECTOR_FD = 3,
-    COLLECTOR_ARGUMENTS = 16, /* beside the program's */
+    COMMAND_FD = 4,
+    COLLECTOR_ARGUMENTS = 17, /* beside the program's, and --on-exceed */
 };
 
 static bool make_identity(char *identity, struct error *err)
@@ -53,7 +54,8 @@ static char **collector_arguments(const struct session_request *request, int fd)
 
     while (request->arguments[program_count] != NULL)
         program_count++;
-    arguments = memory_allocate(COLLECTOR_ARGUMENTS + program_count, sizeof(char *));
+    arguments = memory_allocate(COLLECTOR_ARGUMENTS + request->exceed_count + program_count,
+                                sizeof(char *));
     arguments[count++] = words_format("memtrack");
     arguments[count++] = words_format("collect");
     arguments[count++] = words_format("--starter=%d", fd);
@@ -68,6 +70,10 @@ static char **collector_arguments(const struct session_request *request, int fd)
         arguments[count++] = words_format("--delay=%" PRIu64 "ns", request->delay_ns);
     if (request->duration_ns > 0)
         arguments[count++] = words_format("--duration=%" PRIu64 "ns", request->duration_ns);
+    for (unsigned i = 0; i < request->exceed_count; i++)
+        arguments[count++] = words_format("--on-exceed=%s", request->exceed[i]);
+    if (request->has_commands)
+        arguments[count++] = words_format("--command-output=%d", COMMAND_FD);
     if (request->may_overwrite)
         arguments[count++] = words_format("--force");
     arguments[count++] = words_format("--");
@@ -79,7 +85,7 @@ static char **collector_arguments(const struct session_request *request, int fd)
 /* In the child: drop all that belongs to the program's surroundings, then be the collector. */
 static _Noreturn void become_collector(const struct session_request *request, int fd)
 {
-    static const int kept[] = {COLLECTOR_FD};
+    static const int kept[] = {COLLECTOR_FD, COMMAND_FD};
     static const int terminal_signals[] = {SIGINT,  SIGQUIT, SIGHUP,  SIGTSTP,
                                            SIGTTIN, SIGTTOU, SIGWINCH};
     char **arguments = collector_arguments(request, COLLECTOR_FD);
@@ -89,7 +95,9 @@ static _Noreturn void become_collector(const struct session_request *request, in
         fcntl(fd, F_SETFD, 0);
     else
         dup2(fd, COLLECTOR_FD);
-    descriptors_close_others(kept, 1);
+    if (request->has_commands)
+        dup2(STDERR_FILENO, COMMAND_FD);
+    descriptors_close_others(kept, request->has_commands ? 2 : 1);
     for (int standard = STDIN_FILENO; standard <= STDERR_FILENO; standard++)
         descriptors_point_at_null(standard);
     if (chdir("/") != 0) /* no file system is kept busy; where that fails, one is */

@@ -27,12 +27,15 @@ struct session {
 struct session_request {
     const char *output; /* absolute */
     bool may_overwrite;
-    uint64_t pool_options;  /* enum pool_option */
-    uint64_t min_size;      /* smaller blocks are not recorded */
-    uint64_t sample_bytes;  /* mean between two picks of a sample; 0: all are recorded */
-    bool is_dormant;        /* nothing is recorded until somebody asks for it */
-    uint64_t delay_ns;      /* before recording begins; 0: none */
-    uint64_t duration_ns;   /* of the recording; 0: as long as there are programs */
+    uint64_t pool_options;     /* enum pool_option */
+    uint64_t min_size;         /* smaller blocks are not recorded */
+    uint64_t sample_bytes;     /* mean between two picks of a sample; 0: all are recorded */
+    bool is_dormant;           /* nothing is recorded until somebody asks for it */
+    uint64_t delay_ns;         /* before recording begins; 0: none */
+    uint64_t duration_ns;      /* of the recording; 0: as long as there are programs */
+    const char *const *exceed; /* values of --on-exceed, which have been understood */
+    unsigned exceed_count;
+    bool has_commands;      /* among them: what they write goes where our errors go */
     char *const *arguments; /* of the program, NULL-terminated */
 };
 

@@ -24,7 +24,7 @@ _memtrack()
     esac
     case ${COMP_WORDS[1]} in
     run)
-        options="-h --help -o --output -f --force -q --quiet -v --verbose -m -c --sample-bytes --min-size --dormant --delay --duration --no-follow --follow-fork --trace-python-allocators --pymalloc"
+        options="-h --help -o --output -f --force -q --quiet -v --verbose -m -c --sample-bytes --min-size --dormant --delay --duration --on-exceed --no-follow --follow-fork --trace-python-allocators --pymalloc"
         ;;
     ctl)
         options="-h --help -o --output -f --force"

@@ -132,6 +132,7 @@ enum state_cause {
     CAUSE_DURATION = 3, /* --duration is over */
     CAUSE_CONTROL = 4,  /* memtrack ctl */
     CAUSE_PROGRAM = 5,  /* memtrack.h */
+    CAUSE_EXCEED = 6,   /* --on-exceed */
 };
 
 enum process_end {

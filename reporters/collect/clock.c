@@ -166,11 +166,31 @@ static uint64_t tick_length(uint64_t quiet_ns)
     return length_ns < LONGEST_TICK_NS ? length_ns : LONGEST_TICK_NS;
 }
 
+/* Tell the main thread of more memory than somebody has set a size for. */
+static void watch_resident(struct clock *clock)
+{
+    struct session *session = clock->session;
+    /* Relaxed, all: numbers that say only themselves. */
+    uint64_t watched = atomic_load_explicit(&session->watched_bytes, memory_order_relaxed);
+    uint64_t total_bytes;
+
+    clock->rss.is_watched = watched != UINT64_MAX;
+    if (!clock->rss.is_watched)
+        return;
+    total_bytes = rss_total_bytes(&clock->rss, session);
+    if (total_bytes <= watched)
+        return;
+    if (total_bytes > atomic_load_explicit(&session->exceeding_bytes, memory_order_relaxed))
+        atomic_store_explicit(&session->exceeding_bytes, total_bytes, memory_order_relaxed);
+    session_wake_main(session);
+}
+
 static void pass_tick(struct clock *clock, uint64_t now_ns)
 {
     tick(clock, now_ns);
     limits_look(&clock->limits, clock->session, &clock->records, now_ns);
     rss_sample(&clock->rss, clock->session, &clock->records, now_ns);
+    watch_resident(clock);
     if (now_ns - clock->handed_over_ns >= HAND_OVER_NS)
         hand_over(clock, now_ns);
 }

@@ -12,6 +12,7 @@
 #include "collect/clock.h"
 #include "collect/control.h"
 #include "collect/drain.h"
+#include "collect/exceed.h"
 #include "collect/model_thread.h"
 #include "collect/process_watch.h"
 #include "collect/processes.h"
@@ -53,6 +54,7 @@ struct collect {
     struct socket_door door;
     struct starter starter;
     struct control control;
+    struct exceed exceed;
     struct process_watch silent; /* a child that has recorded nothing yet */
     int signal_fd;
     const char *reason;   /* why it ends early; NULL: it does not */
@@ -164,6 +166,7 @@ static bool set_up(struct collect *collect, struct error *err)
     session->snapshots = snapshots_create(session, collect->options->output);
     collect->model = model_thread_start(session->pack, collect->writer, collect->options->output);
     control_begin(&collect->control);
+    exceed_init(&collect->exceed, collect->options, session, &collect->control, &collect->starter);
     collect->drain = drain_create(session);
     collect->clock = clock_start(session, err);
     return collect->clock != NULL && drain_start(collect->drain, err);
@@ -293,6 +296,7 @@ static void serve(struct collect *collect)
         socket_serve(&collect->door, &collect->session);
         socket_answer(&collect->door);
         control_hear_programs(&collect->control);
+        exceed_look(&collect->exceed);
         is_under_way = processes_look(&collect->session);
         look_for_trouble(collect);
         if (collect->reason != NULL && !collect->has_failed)
@@ -365,6 +369,7 @@ static bool finish(struct collect *collect, struct error *err)
     collect->session.pack = NULL;
     snapshots_end(collect->session.snapshots);
     socket_answer(&collect->door);
+    exceed_finish(&collect->exceed);
     if (!collect->has_failed)
         model_thread_catch_up(collect->model, collect->writer, collect->drain->sink.counts.events,
                               session_now_ns() - collect->session.start_ns);
@@ -388,6 +393,7 @@ static void tear_down(struct collect *collect)
     if (collect->writer != NULL)
         capture_writer_close(collect->writer, NULL);
     socket_close(&collect->door);
+    exceed_finish(&collect->exceed);
     control_finish(&collect->control);
     process_watch_end(&collect->silent);
     processes_finish(&collect->session);

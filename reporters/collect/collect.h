@@ -21,6 +21,27 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum {
+    COLLECT_MOST_RULES = 16,
+    COLLECT_LABEL_BYTES = 200,
+};
+
+/* What is to be done when more memory is resident. */
+enum collect_action {
+    COLLECT_SNAPSHOT,
+    COLLECT_STOP,
+    COLLECT_SIGNAL,
+    COLLECT_COMMAND,
+};
+
+struct collect_rule {
+    uint64_t limit_bytes;
+    enum collect_action action;
+    int signal_number;               /* of COLLECT_SIGNAL */
+    const char *command;             /* of COLLECT_COMMAND, for /bin/sh */
+    char label[COLLECT_LABEL_BYTES]; /* of its mark: "exceeded 512 MiB: snapshot" */
+};
+
 struct collect_options {
     const char *output; /* the capture, as an absolute path */
     bool may_overwrite;
@@ -28,9 +49,12 @@ struct collect_options {
     uint64_t min_size;     /* smaller blocks are not recorded */
     uint64_t sample_bytes; /* mean between two picks of a sample; 0: all are recorded */
     uint8_t uuid[16], token[16];
-    bool is_dormant;         /* nothing is recorded until somebody asks for it */
-    uint64_t delay_ns;       /* recording begins so long after the start; 0: at once */
-    uint64_t duration_ns;    /* and ends so long after its first beginning; 0: with the programs */
+    bool is_dormant;      /* nothing is recorded until somebody asks for it */
+    uint64_t delay_ns;    /* recording begins so long after the start; 0: at once */
+    uint64_t duration_ns; /* and ends so long after its first beginning; 0: with the programs */
+    struct collect_rule rules[COLLECT_MOST_RULES];
+    uint32_t rule_count;
+    int command_fd;          /* where commands write to; -1: nowhere */
     int starter_fd;          /* the socketpair's end; -1: none */
     uint32_t argument_count; /* what the user asked to run: for the SESSION record */
     char *const *arguments;

@@ -74,6 +74,12 @@ void control_set(struct control *control, enum pool_state state, enum state_caus
     write_state(control, cause, now_ns);
 }
 
+void control_pause(struct control *control, enum state_cause cause)
+{
+    control->begin_ns = 0;
+    control_set(control, POOL_PAUSED, cause);
+}
+
 bool control_is_over(struct control *control)
 {
     uint64_t now_ns = session_now_ns();
@@ -110,6 +116,11 @@ static void write_mark(const struct control *control, uint32_t process_number, c
     records_end(&records);
     pack_put_records(control->session->pack, records.bytes, records.size_bytes, records.count);
     records_finish(&records);
+}
+
+void control_mark(struct control *control, const char *name)
+{
+    write_mark(control, 0, name, strlen(name));
 }
 
 /* Returns CONTROL_UNDER_WAY with *ret_ticket, or CONTROL_FAILED with err. */
@@ -157,9 +168,7 @@ static enum control_status carry_out(struct control *control, const struct contr
         control_set(control, POOL_RECORDING, CAUSE_CONTROL);
         return CONTROL_DONE;
     case CONTROL_STOP:
-        /* Of a recording that is to begin later too. */
-        control->begin_ns = 0;
-        control_set(control, POOL_PAUSED, CAUSE_CONTROL);
+        control_pause(control, CAUSE_CONTROL);
         return CONTROL_DONE;
     case CONTROL_MARK:
         mark(control, request);
@@ -218,8 +227,7 @@ uint64_t control_serve(struct control *control, const struct control_request *re
     return ticket;
 }
 
-/* Begin a snapshot that nobody waits for. name: may be NULL. */
-static void begin_unasked(struct control *control, const char *name)
+void control_snapshot(struct control *control, const char *name)
 {
     struct snapshot_request wanted = {.name = name, .ticket = SNAPSHOT_NO_TICKET};
     struct error err;
@@ -253,16 +261,15 @@ static void obey_program(struct control *control, const struct pool_request *req
         control_set(control, POOL_RECORDING, CAUSE_PROGRAM);
         break;
     case REQUEST_STOP:
-        control->begin_ns = 0;
-        control_set(control, POOL_PAUSED, CAUSE_PROGRAM);
+        control_pause(control, CAUSE_PROGRAM);
         break;
     case REQUEST_SNAPSHOT:
         memcpy(name, request->name, REQUEST_NAME_BYTES);
-        begin_unasked(control, clean_name(name, request->name_bytes < REQUEST_NAME_BYTES
-                                                    ? request->name_bytes
-                                                    : REQUEST_NAME_BYTES) > 0
-                                   ? name
-                                   : NULL);
+        control_snapshot(control, clean_name(name, request->name_bytes < REQUEST_NAME_BYTES
+                                                       ? request->name_bytes
+                                                       : REQUEST_NAME_BYTES) > 0
+                                      ? name
+                                      : NULL);
         break;
     default:
         break; /* nothing that a target writes */

@@ -62,6 +62,15 @@ uint64_t control_serve(struct control *control, const struct control_request *re
                        size_t request_bytes, const struct ucred *peer,
                        struct control_answer *ret_answer);
 
+/* Pause, though recording is to begin later by itself. Context: main thread. */
+void control_pause(struct control *control, enum state_cause cause);
+
+/* Begin a snapshot that nobody waits for. name: of the file; NULL: a number. Context: main thread. */
+void control_snapshot(struct control *control, const char *name);
+
+/* Write a mark from outside, of no process. name: copied. Context: main thread. */
+void control_mark(struct control *control, const char *name);
+
 /* Do what programs ask for (memtrack.h). Context: main thread. */
 void control_hear_programs(struct control *control);
 

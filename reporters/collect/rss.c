@@ -130,7 +130,7 @@ static void sample_process(struct rss *rss, struct session *session, struct reco
     write_use(rss, index, LIMIT_DATA, USE_DATA, time_ns, memory.data_bytes, &sample->data_bytes,
               records);
     is_same = memory.resident_bytes == sample->resident_bytes && huge_before == sample->huge_bytes;
-    choose_period(sample, is_same && activity == sample->activity);
+    choose_period(sample, is_same && activity == sample->activity && !rss->is_watched);
     sample->activity = activity;
     if (is_same && now_ns - sample->written_ns < UNCHANGED_NS)
         return;
@@ -177,4 +177,14 @@ void rss_sample(struct rss *rss, struct session *session, struct records *record
         if (++sampled == MAX_AT_ONCE)
             rss->next = index + 1;
     }
+}
+
+uint64_t rss_total_bytes(const struct rss *rss, struct session *session)
+{
+    uint64_t total_bytes = 0;
+
+    for (uint32_t i = 0; i < session_process_limit(session); i++)
+        if (rss->processes[i].number != 0)
+            total_bytes += rss->processes[i].resident_bytes;
+    return total_bytes;
 }

@@ -36,6 +36,7 @@ struct rss {
     uint32_t next; /* process to begin with, when there are too many for one time */
     uint32_t file_count;
     const struct limits *limits; /* the clock's; NULL: there are none */
+    bool is_watched; /* somebody waits for a sum: who is quiet is looked at all the same */
     struct rss_process processes[POOL_PROCESS_COUNT];
 };
 
@@ -53,5 +54,8 @@ void rss_finish(struct rss *rss);
  * Context: clock thread.
  */
 void rss_sample(struct rss *rss, struct session *session, struct records *records, uint64_t now_ns);
+
+/* Return the resident bytes of all processes, as last sampled. Context: clock thread. */
+uint64_t rss_total_bytes(const struct rss *rss, struct session *session);
 
 #endif

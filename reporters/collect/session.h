@@ -25,7 +25,10 @@ struct session {
     uint64_t start_ns;              /* CLOCK_MONOTONIC; constant */
     bool was_silent;                /* main: there may be children that no fork was told of */
     _Atomic uint32_t clock_bell;    /* who wants the clock thread awake adds 1; a futex */
-    _Atomic uint32_t tick;          /* clock thread; the pool's copy is for the targets */
+    _Atomic uint64_t
+        watched_bytes; /* main: more resident bytes are to be told of; UINT64_MAX: none */
+    _Atomic uint64_t exceeding_bytes; /* clock: most that were resident, of such as are told of */
+    _Atomic uint32_t tick;            /* clock thread; the pool's copy is for the targets */
 };
 
 /* Wake the main thread: a process has appeared, or is drained, or a write failed. */
