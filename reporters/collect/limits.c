@@ -200,30 +200,46 @@ static void look_at_swap(struct limits_process *process, uint32_t pid, struct re
     write_use(records, USE_SWAP, process->number, time_ns, bytes);
 }
 
+/* What stands in values becomes what is known of a process, unless its slot is another's by now. */
+static void take_values(struct limits_process *known, const struct session *session, uint32_t index,
+                        struct records *records, uint64_t now_ns,
+                        const struct limits_value values[LIMIT_KIND_COUNT])
+{
+    if (known->number !=
+        atomic_load_explicit(&session->processes[index].number, memory_order_acquire))
+        return;
+    for (unsigned kind = 1; kind < LIMIT_KIND_COUNT; kind++)
+        write_limit(records, known->number, now_ns - session->start_ns, (enum limit_kind)kind,
+                    &values[kind], &known->values[kind]);
+}
+
+/* A process's own limits. values: those that cannot be read stay as they are. */
+static void read_own_limits(uint32_t pid, struct limits_value values[LIMIT_KIND_COUNT])
+{
+    struct proc_limit address, data;
+
+    if (!proc_limits(pid, &address, &data))
+        return;
+    values[LIMIT_ADDRESS_SPACE] = (struct limits_value){address.is_set, address.bytes, 0};
+    values[LIMIT_DATA] = (struct limits_value){data.is_set, data.bytes, 0};
+}
+
+/* Look at one of the processes. is_whole: not for its own limits alone. */
 static void look_at_process(struct limits *limits, struct session *session, struct records *records,
-                            uint32_t index, uint64_t now_ns)
+                            uint32_t index, uint64_t now_ns, bool is_whole)
 {
     const struct process *process = &session->processes[index];
     struct limits_process *known = &limits->processes[index];
     uint32_t pid = atomic_load_explicit(&process->pid, memory_order_relaxed);
     struct limits_value values[LIMIT_KIND_COUNT];
-    struct proc_limit address, data;
-    uint64_t time_ns = now_ns - session->start_ns;
 
-    memcpy(values, known->values, sizeof(values)); /* what cannot be read is taken as it was */
-    read_cgroup_limits(limits, pid, records, now_ns, values);
-    if (proc_limits(pid, &address, &data)) {
-        values[LIMIT_ADDRESS_SPACE] = (struct limits_value){address.is_set, address.bytes, 0};
-        values[LIMIT_DATA] = (struct limits_value){data.is_set, data.bytes, 0};
-    }
-    /* Its slot may have become another's while we read. */
-    if (known->number != atomic_load_explicit(&process->number, memory_order_acquire))
-        return;
-    for (unsigned kind = 1; kind < LIMIT_KIND_COUNT; kind++)
-        write_limit(records, known->number, time_ns, (enum limit_kind)kind, &values[kind],
-                    &known->values[kind]);
-    if (limits->swap_bytes > 0 || known->swapped_bytes > 0)
-        look_at_swap(known, pid, records, time_ns);
+    memcpy(values, known->values, sizeof(values));
+    if (is_whole)
+        read_cgroup_limits(limits, pid, records, now_ns, values);
+    read_own_limits(pid, values);
+    take_values(known, session, index, records, now_ns, values);
+    if (is_whole && (limits->swap_bytes > 0 || known->swapped_bytes > 0))
+        look_at_swap(known, pid, records, now_ns - session->start_ns);
 }
 
 /* Whether it is this process's turn. */
@@ -240,8 +256,22 @@ static bool is_due(struct limits_process *known, const struct process *process, 
     else if (now_ns - known->looked_ns <
              (activity != known->activity ? LIMITS_LOOK_NS : LIMITS_QUIET_NS))
         return false;
-    known->activity = activity;
-    known->looked_ns = now_ns;
+    known->activity = known->activity_asked = activity;
+    known->looked_ns = known->asked_ns = now_ns;
+    return true;
+}
+
+/* Whether it is to be asked for its own limits, between its turns. */
+static bool is_to_ask(struct limits_process *known, const struct process *process, uint64_t now_ns)
+{
+    uint32_t activity = atomic_load_explicit(&process->activity, memory_order_relaxed);
+
+    if (process_phase(process) != PHASE_LIVE || activity == known->activity_asked ||
+        now_ns - known->asked_ns < LIMITS_ASK_NS ||
+        known->number != atomic_load_explicit(&process->number, memory_order_acquire))
+        return false;
+    known->activity_asked = activity;
+    known->asked_ns = now_ns;
     return true;
 }
 
@@ -253,9 +283,11 @@ static void look_at_processes(struct limits *limits, struct session *session,
     for (uint32_t i = 0; i < limit && looked < MAX_AT_ONCE; i++) {
         uint32_t index = (limits->next + i) % limit;
 
-        if (!is_due(&limits->processes[index], &session->processes[index], now_ns))
+        bool is_whole = is_due(&limits->processes[index], &session->processes[index], now_ns);
+
+        if (!is_whole && !is_to_ask(&limits->processes[index], &session->processes[index], now_ns))
             continue;
-        look_at_process(limits, session, records, index, now_ns);
+        look_at_process(limits, session, records, index, now_ns, is_whole);
         if (++looked == MAX_AT_ONCE)
             limits->next = index + 1;
     }

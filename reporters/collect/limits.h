@@ -15,7 +15,8 @@
 #define LIMITS_QUIET_NS UINT64_C(10000000000) /* of a process at rest, and of the machine */
 
 enum {
-    LIMITS_LOOK_NS = 1000000000,         /* of a process that records */
+    LIMITS_LOOK_NS = 1000000000,         /* of a process that records; for its own limits, */
+    LIMITS_ASK_NS = 100000000,           /* ... which cost two system calls, so often */
     LIMITS_CGROUP_NS = 100000000,        /* a cgroup's memory, while it changes; at rest, */
     LIMITS_CGROUP_QUIET_NS = 1600000000, /* ... so rarely */
     LIMITS_MAX_CGROUPS = 64,             /* whose memory is looked at; limits of others have none */
@@ -31,8 +32,8 @@ struct limits_value {
 /* A process: its limits as they stand in the capture. */
 struct limits_process {
     uint32_t number; /* whose they are; 0: nobody's */
-    uint32_t activity;
-    uint64_t looked_ns;
+    uint32_t activity, activity_asked;
+    uint64_t looked_ns, asked_ns;
     struct limits_value values[LIMIT_KIND_COUNT]; /* by enum limit_kind */
     uint64_t swapped_bytes;
 };
@@ -80,8 +81,9 @@ void limits_init(struct limits *limits, const char *mountinfo);
 void limits_finish(struct limits *limits);
 
 /*
- * Look at who is due: a process when it is first seen and then each second, or more rarely at rest;
- * the memory of a cgroup ten times a second while it changes. Written is what has changed.
+ * Look at who is due: a process when it is first seen and then each second, for its own limits ten times
+ * a second, or both more rarely at rest; the memory of a cgroup ten times a second while it changes.
+ * Written is what has changed.
  * Context: clock thread.
  */
 void limits_look(struct limits *limits, struct session *session, struct records *records,

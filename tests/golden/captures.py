@@ -525,6 +525,7 @@ def limits():
     writer.limit(1, trace.now_ns(), ADDRESS_SPACE)
     writer.limit(1, trace.now_ns(), CGROUP_HIGH)
     writer.rss(1, trace.now_ns(), 500 * MIB)                       # high is no more
+    writer.limit(1, trace.now_ns(), ADDRESS_SPACE, 100 * MIB)      # how much is used is not known
     child.end()
     trace.wait(2)
     process.end()

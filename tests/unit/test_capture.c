@@ -108,7 +108,7 @@ TEST(limits_name_processes_and_cgroups_of_the_capture)
     CHECK(!capture->damage.is_damaged);
     CHECK_EQUAL(capture->cgroup_count, 3);
     CHECK_TEXT(capture->cgroups[1], "/app/job");
-    CHECK_EQUAL(capture->limit_count, 10); /* not that of a later version */
+    CHECK_EQUAL(capture->limit_count, 11); /* not that of a later version */
     CHECK_EQUAL(capture->limits[0].kind, LIMIT_MACHINE);
     CHECK_EQUAL(capture->limits[0].process_index, UINT32_MAX);
     CHECK_EQUAL(capture->limits[3].kind, LIMIT_CGROUP_HIGH);
