@@ -27,10 +27,10 @@ enum {
     NICENESS = 10,          /* a tenth of what the others get where there is not enough for all */
     MEMORY_PART = 8,        /* of what there is may be taken, at most, and */
     LEFT_PART = 16,         /* ... not when less than this is left */
-    WAIT_PART = 4,          /* of the time of recording may be waited at the end, and */
+    WAIT_PART = 2,          /* of the time of recording may be waited at the end, and */
 };
 #define ROOM_NS          UINT64_C(1000000000) /* between two looks how much there is */
-#define WAIT_MIN_NS      UINT64_C(250000000)
+#define WAIT_MIN_NS      UINT64_C(300000000)
 #define WAIT_MAX_NS      UINT64_C(1000000000)
 #define EVENTS_OF_SECOND UINT64_C(60000000) /* no machine was seen to tell more in it */
 
