@@ -79,7 +79,7 @@ def test_terminal_multiplexer(same_as_plain, have, tmp_path):
 
 NAMESPACES = r"""
 unshare -r -m -p -f --mount-proc sh -c '
-    echo $$; ls /proc | grep -c "^[0-9]"; id -u; seq 9999 | sort | tail -1; exit 4'
+    echo $$; set -- /proc/[0-9]*; echo $#; id -u; seq 9999 | sort | tail -1; exit 4'
 echo $?; unshare -r -n sh -c 'ls / | wc -l'
 setpriv --no-new-privs sh -c 'echo no more; exit 3'; echo $?
 """
