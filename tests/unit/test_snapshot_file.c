@@ -123,7 +123,7 @@ TEST(it_holds_what_stands_before_a_place_however_it_is_copied)
     static const int64_t by_kernel[] = {NOT_REFUSED, 0, 5000};
     int fd = begin();
 
-    for (unsigned i = 0; i < 2 * 3 * sizeof(sizes) / sizeof(sizes[0]); i++) {
+    for (unsigned i = 0; i < 6 * (unsigned)(sizeof(sizes) / sizeof(sizes[0])); i++) {
         size_t size_bytes = sizes[i / 6];
         struct snapshot_file file;
         bool is_taken;
