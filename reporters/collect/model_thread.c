@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -27,7 +28,7 @@ enum {
     NICENESS = 10,          /* a tenth of what the others get where there is not enough for all */
     MEMORY_PART = 8,        /* of what there is may be taken, at most, and */
     LEFT_PART = 16,         /* ... not when less than this is left */
-    WAIT_PART = 2,          /* of the time of recording may be waited at the end, and */
+    WAIT_PART = 2,          /* of the time of recording may be worked at the end, and */
 };
 #define ROOM_NS          UINT64_C(1000000000) /* between two looks how much there is */
 #define WAIT_MIN_NS      UINT64_C(300000000)
@@ -137,10 +138,19 @@ static void give_up(struct model_thread *model)
     model->online = NULL;
 }
 
+static uint64_t own_cpu_ns(void)
+{
+    struct timespec used;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * UINT64_C(1000000000) + (uint64_t)used.tv_nsec;
+}
+
 void model_thread_catch_up(struct model_thread *model, const struct capture_writer *writer,
                            uint64_t event_count, uint64_t recorded_ns)
 {
-    uint64_t begun_ns = session_now_ns(), wait_ns = recorded_ns / WAIT_PART;
+    uint64_t begun_ns = session_now_ns(), begun_cpu_ns = own_cpu_ns();
+    uint64_t wait_ns = recorded_ns / WAIT_PART;
     uint64_t told_count = online_told(model->online);
 
     if (wait_ns < WAIT_MIN_NS)
@@ -154,7 +164,7 @@ void model_thread_catch_up(struct model_thread *model, const struct capture_writ
         return;
     }
     while (online_tell(model->online, SLICE_EVENTS) == SLICE_EVENTS)
-        if (session_now_ns() - begun_ns > wait_ns) {
+        if (own_cpu_ns() - begun_cpu_ns > wait_ns || session_now_ns() - begun_ns > WAIT_MAX_NS) {
             give_up(model);
             return;
         }
