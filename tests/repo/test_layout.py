@@ -151,3 +151,9 @@ def test_every_source_is_built():
              and f"'{path.stem.removeprefix('test_')}'" not in named
              and path.parts[0] not in ("examples", "bench")]
     assert not wrong
+
+
+def test_test_files_have_names_of_their_own():
+    """pytest imports them by name alone: of two it runs neither."""
+    names = [path.name for path in tree.files(".py", under="tests") if path.name.startswith("test_")]
+    assert not {name for name in names if names.count(name) > 1}
