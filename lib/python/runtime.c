@@ -187,8 +187,7 @@ static bool keeps_chunk(uint32_t version)
 }
 
 /* Functions that make walks cheaper, where they are there. */
-static void find_helpers(const struct search *search, bool is_start,
-                         struct python_runtime *runtime)
+static void find_helpers(const struct search *search, bool is_start, struct python_runtime *runtime)
 {
     unsigned minor = runtime->layout.minor;
 

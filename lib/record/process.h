@@ -79,7 +79,7 @@ struct process_image {
     _Atomic uint32_t contexts_touched; /* that cost memory */
     _Atomic bool has_announced_python;
     _Atomic bool has_announced_frames; /* Python again, once it runs: with its allocator */
-    _Atomic uint64_t phases; /* numbers that have been given to them */
+    _Atomic uint64_t phases;           /* numbers that have been given to them */
 };
 
 /* Hidden is said here too: only then does the compiler address them without a table between. */

@@ -57,15 +57,13 @@ bool timeline_advance(struct timeline *timeline, uint64_t time_ns, const struct 
 void timeline_halve(struct timeline *timeline, struct timeline_pairs *ret_pairs)
 {
     assert(timeline->bucket_count == PROFILE_BUCKETS);
-    for (uint32_t i = 0; i < PROFILE_BUCKETS / 2; i++) {
-        bool is_second =
-            timeline->samples[2 * i + 1].heap_bytes > timeline->samples[2 * i].heap_bytes;
-
-        uint64_t failed = timeline->samples[2 * i].failed_allocations +
-                          timeline->samples[2 * i + 1].failed_allocations;
+    for (size_t i = 0; i < PROFILE_BUCKETS / 2; i++) {
+        const struct profile_sample *pair = &timeline->samples[2 * i];
+        bool is_second = pair[1].heap_bytes > pair[0].heap_bytes;
+        uint64_t failed = pair[0].failed_allocations + pair[1].failed_allocations;
 
         ret_pairs->is_second[i] = is_second;
-        timeline->samples[i] = timeline->samples[2 * i + is_second];
+        timeline->samples[i] = pair[is_second];
         timeline->samples[i].failed_allocations = failed;
         timeline->runs[i] = timeline->runs[2 * i + is_second];
     }
