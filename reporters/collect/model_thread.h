@@ -2,8 +2,8 @@
  * The model thread: keeps the model of the capture while the pack thread writes it, from the file, and
  * stores it there at the end (docs/architecture.md). Reports then need not read the events.
  *
- * Nobody waits for it: it is nicer than the other threads, and where it has not kept up the capture
- * has no model.
+ * Nobody waits for it: it runs where a processor has nothing else to do, and where it has not kept up
+ * the capture has no model.
  */
 #ifndef COLLECT_MODEL_THREAD_H
 #define COLLECT_MODEL_THREAD_H

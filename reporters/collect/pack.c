@@ -38,13 +38,19 @@ struct pack {
     int failure_fd;
     pthread_t thread;
     pthread_mutex_t lock;
-    pthread_cond_t has_work, has_room, has_written;
+    pthread_cond_t has_work, has_room;
     struct pack_block *first, **last; /* the queue */
     struct pack_block *spare;
     uint32_t queued_count, spare_count; /* queued: blocks of events only */
-    bool is_stopping, has_failed, is_waiting_over;
-    uint64_t written_bytes; /* of the file, up to the last section of records */
+    bool is_stopping, has_failed;
     struct error error;
+    /*
+     * For the model thread, which runs when nobody else wants to: it never has the lock, or others
+     * would wait for it.
+     */
+    _Atomic uint64_t written_bytes; /* of the file, up to the last section of records */
+    _Atomic bool is_waiting_over;
+    _Atomic uint32_t written_bell; /* 1 is added after each change of these; a futex */
     /* The thread's, until it has ended. */
     uint64_t raw_bytes;
     struct compact_encoder *encoder;
@@ -74,6 +80,13 @@ static void give_back(const struct ring_release *release)
     }
 }
 
+static void ring_written(struct pack *pack)
+{
+    /* Release: who has heard it sees what has changed. */
+    atomic_fetch_add_explicit(&pack->written_bell, 1, memory_order_release);
+    pool_wake(&pack->written_bell, 1);
+}
+
 static void note_failure(struct pack *pack, const struct error *error)
 {
     uint64_t one = 1;
@@ -85,6 +98,7 @@ static void note_failure(struct pack *pack, const struct error *error)
         pack->error = *error;
     pack->has_failed = true;
     pthread_mutex_unlock(&pack->lock);
+    pack_end_waiting(pack);
     if (is_first && pack->failure_fd >= 0 && write(pack->failure_fd, &one, sizeof(one)) < 0)
         return; /* it is told already */
 }
@@ -169,12 +183,13 @@ static void *pack_run(void *argument)
 
         write_block(pack, block);
         give_back(&block->release);
+        if (block->records != NULL) {
+            atomic_store_explicit(&pack->written_bytes, capture_writer_bytes(pack->writer),
+                                  memory_order_relaxed);
+            ring_written(pack);
+        }
 
         pthread_mutex_lock(&pack->lock);
-        if (block->records != NULL) {
-            pack->written_bytes = capture_writer_bytes(pack->writer);
-            pthread_cond_signal(&pack->has_written);
-        }
         if (block->records != NULL || block->visit != NULL) {
             free(block->records);
             free(block);
@@ -205,7 +220,6 @@ struct pack *pack_start(struct capture_writer *writer, int failure_fd, struct er
     pthread_mutex_init(&pack->lock, NULL);
     pthread_cond_init(&pack->has_work, NULL);
     pthread_cond_init(&pack->has_room, NULL);
-    pthread_cond_init(&pack->has_written, NULL);
     pack->encoder = compact_encoder_create();
     status = pthread_create(&pack->thread, NULL, pack_run, pack);
     if (status == 0)
@@ -304,23 +318,24 @@ bool pack_has_failed(struct pack *pack, struct error *err)
 
 bool pack_await_written(struct pack *pack, uint64_t *written_bytes)
 {
-    bool is_over;
+    uint64_t seen_bytes = *written_bytes;
 
-    pthread_mutex_lock(&pack->lock);
-    while (!pack->is_waiting_over && !pack->has_failed && pack->written_bytes <= *written_bytes)
-        pthread_cond_wait(&pack->has_written, &pack->lock);
-    is_over = pack->is_waiting_over || pack->has_failed;
-    *written_bytes = pack->written_bytes;
-    pthread_mutex_unlock(&pack->lock);
-    return !is_over;
+    for (;;) {
+        uint32_t heard = atomic_load_explicit(&pack->written_bell, memory_order_acquire);
+
+        *written_bytes = atomic_load_explicit(&pack->written_bytes, memory_order_relaxed);
+        if (atomic_load_explicit(&pack->is_waiting_over, memory_order_relaxed))
+            return false;
+        if (*written_bytes > seen_bytes)
+            return true;
+        pool_wait(&pack->written_bell, heard);
+    }
 }
 
 void pack_end_waiting(struct pack *pack)
 {
-    pthread_mutex_lock(&pack->lock);
-    pack->is_waiting_over = true;
-    pthread_cond_signal(&pack->has_written);
-    pthread_mutex_unlock(&pack->lock);
+    atomic_store_explicit(&pack->is_waiting_over, true, memory_order_relaxed);
+    ring_written(pack);
 }
 
 uint64_t pack_stop(struct pack *pack)
@@ -341,7 +356,6 @@ uint64_t pack_stop(struct pack *pack)
         pack->spare = next;
     }
     pthread_cond_destroy(&pack->has_room);
-    pthread_cond_destroy(&pack->has_written);
     pthread_cond_destroy(&pack->has_work);
     pthread_mutex_destroy(&pack->lock);
     raw_bytes = pack->raw_bytes;

@@ -95,7 +95,7 @@ bool pack_has_failed(struct pack *pack, struct error *err);
  */
 bool pack_await_written(struct pack *pack, uint64_t *written_bytes);
 
-/* Nobody is to wait any more: pack_await_written() returns false from now on. Context: main thread. */
+/* Nobody is to wait any more: pack_await_written() returns false from now on. Context: any thread. */
 void pack_end_waiting(struct pack *pack);
 
 /*

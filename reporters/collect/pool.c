@@ -205,6 +205,11 @@ void pool_wake(_Atomic uint32_t *word, int count)
     syscall(SYS_futex, word, FUTEX_WAKE, count, NULL, NULL, 0);
 }
 
+void pool_wait(_Atomic uint32_t *word, uint32_t value)
+{
+    syscall(SYS_futex, word, FUTEX_WAIT, value, NULL, NULL, 0);
+}
+
 void pool_ring_doorbell(struct pool *pool)
 {
     /* seq_cst, as the sleeper's: either it sees the new number or we see it sleeping. */

@@ -84,4 +84,7 @@ void pool_await_doorbell(struct pool *pool, uint32_t heard, uint64_t timeout_ns)
  */
 void pool_wake(_Atomic uint32_t *word, int count);
 
+/* Sleep while a word holds this value, or for no reason not. Context: any thread. */
+void pool_wait(_Atomic uint32_t *word, uint32_t value);
+
 #endif
