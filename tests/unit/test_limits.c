@@ -9,6 +9,7 @@
 #include "collect/room.h"
 #include "collect/rss.h"
 #include "memtrack/varint.h"
+#include "sleeper.h"
 #include "test.h"
 
 #include <signal.h>
@@ -225,30 +226,6 @@ TEST(page_cache_is_told_apart_in_both_versions)
     CHECK_EQUAL(bytes, 2000);
     close(file);
     remove_folder();
-}
-
-static pid_t start_sleeper(void)
-{
-    pid_t parent = getpid(), pid = fork();
-
-    if (pid == 0) {
-        sigset_t none;
-
-        prctl(PR_SET_PDEATHSIG, SIGKILL); /* the test may fail, or have failed */
-        if (getppid() != parent)
-            _exit(0);
-        sigemptyset(&none);
-        sigsuspend(&none);
-        _exit(0);
-    }
-    CHECK(pid > 0);
-    return pid;
-}
-
-static void end_sleeper(pid_t pid)
-{
-    kill(pid, SIGKILL);
-    CHECK_EQUAL(waitpid(pid, NULL, 0), pid);
 }
 
 static struct process *add_process(uint32_t slot, uint32_t number, uint32_t pid)

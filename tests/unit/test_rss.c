@@ -5,6 +5,7 @@
 #include "collect/rss.h"
 
 #include "collect/processes.h"
+#include "sleeper.h"
 #include "test.h"
 
 #include <dirent.h>
@@ -42,29 +43,6 @@ static struct process *add_process(uint32_t slot, uint32_t number, uint32_t pid)
     process_set_phase(process, PHASE_LIVE);
     session_use_slot(&session, slot);
     return process;
-}
-
-/* A process that does nothing: its size does not change. */
-static pid_t start_sleeper(void)
-{
-    pid_t pid = fork();
-
-    if (pid == 0) {
-        sigset_t none;
-
-        prctl(PR_SET_PDEATHSIG, SIGKILL); /* the test may fail */
-        sigemptyset(&none);
-        sigsuspend(&none);
-        _exit(0);
-    }
-    CHECK(pid > 0);
-    return pid;
-}
-
-static void end_sleeper(pid_t pid)
-{
-    kill(pid, SIGKILL);
-    CHECK_EQUAL(waitpid(pid, NULL, 0), pid);
 }
 
 /* Let time pass by so many of the shortest periods. Returns how often a slot was looked at. */
