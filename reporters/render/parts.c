@@ -4,11 +4,17 @@
 #include "render/parts.h"
 
 #include "print/numbers.h"
+#include "print/wrap.h"
 #include "report/health.h"
 #include "report/labels.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <string.h>
+
+enum {
+    COMMAND_LEAST_COLUMNS = 16,
+};
 
 struct text_style parts_style(const struct render_options *options)
 {
@@ -50,50 +56,73 @@ struct profile_cost parts_view_cost(const struct profile *profile, enum profile_
     return sum;
 }
 
+/* What the first line says behind the command. */
+struct program_facts {
+    char texts[4][64];
+    unsigned count, columns;
+};
+
+static __attribute__((format(printf, 2, 3))) void add_fact(struct program_facts *facts,
+                                                           const char *format, ...)
+{
+    char *text = facts->texts[facts->count++];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(facts->texts[0]), format, arguments);
+    va_end(arguments);
+    facts->columns += 2 + text_columns(text);
+}
+
 /* "train.py --epochs 3  pid 4242  CPython 3.13.0  38.0 s  10,515,210 allocations" */
 static void write_program_line(const struct render_input *input, struct memory_pool *pool,
                                FILE *out)
 {
     const struct capture *capture = input->capture;
     const struct capture_process *python = label_python_process(capture);
-    bool is_ascii = input->options->is_ascii;
+    const struct render_options *options = input->options;
     const char *command = label_short_command(pool, capture->session.arguments);
-    char rest[256];
-    size_t length = 0;
-    unsigned room_columns;
+    struct program_facts facts = {.count = 0};
+    unsigned room_columns = COMMAND_LEAST_COLUMNS;
+    struct wrap_line line;
 
-    rest[0] = '\0';
     if (capture->process_count > 0)
-        length += (size_t)snprintf(rest, sizeof(rest), "  pid %u", capture->processes[0].pid);
+        add_fact(&facts, "pid %u", capture->processes[0].pid);
     if (python != NULL)
-        length += (size_t)snprintf(rest + length, sizeof(rest) - length, "  CPython %.40s%s",
-                                   text_clean(pool, label_python_version(pool, python), true),
-                                   python->is_free_threaded ? " free-threaded" : "");
-    length += (size_t)snprintf(rest + length, sizeof(rest) - length, "  %s",
-                               units_format_time(capture->ended_ns, 0).text);
+        add_fact(&facts, "CPython %.40s%s",
+                 text_clean(pool, label_python_version(pool, python), true),
+                 python->is_free_threaded ? " free-threaded" : "");
+    add_fact(&facts, "%s", units_format_time(capture->ended_ns, 0).text);
     if (input->profile != NULL)
-        snprintf(rest + length, sizeof(rest) - length, "  %s allocation%s",
+        add_fact(&facts, "%s allocation%s",
                  numbers_format_count(input->profile->totals.allocations).text,
                  numbers_plural(input->profile->totals.allocations));
-    room_columns = input->options->width_columns > strlen(rest) + 16
-                       ? input->options->width_columns - (unsigned)strlen(rest)
-                       : 16;
-    command = command[0] != '\0' ? text_clean(pool, command, is_ascii) : "(unknown program)";
-    fprintf(out, "%s%s\n", text_shorten_end(pool, command, room_columns, is_ascii), rest);
+    if (options->width_columns > facts.columns + COMMAND_LEAST_COLUMNS)
+        room_columns = options->width_columns - facts.columns;
+    command =
+        command[0] != '\0' ? text_clean(pool, command, options->is_ascii) : "(unknown program)";
+    command = text_shorten_end(pool, command, room_columns, options->is_ascii);
+    wrap_begin(&line, out, options->width_columns, command, 2);
+    for (unsigned i = 0; i < facts.count; i++)
+        wrap_add(&line, "  ", "%s", facts.texts[i]);
+    wrap_end(&line);
 }
 
-static void write_totals_line(const struct profile *profile, FILE *out)
+static void write_totals_line(const struct render_input *input, FILE *out)
 {
-    const struct profile_totals *totals = &profile->totals;
+    const struct profile_totals *totals = &input->profile->totals;
+    struct wrap_line line;
 
-    fprintf(out, "peak heap %s at %s   end %s", units_format_size(totals->peak_bytes, 0).text,
-            units_format_time(totals->peak_time_ns, 0).text,
-            units_format_size(totals->leaked_bytes, 0).text);
+    wrap_begin(&line, out, input->options->width_columns, "peak ", 5);
+    wrap_add(&line, "", "heap %s at %s", units_format_size(totals->peak_bytes, 0).text,
+             units_format_time(totals->peak_time_ns, 0).text);
+    wrap_add(&line, "   ", "end %s", units_format_size(totals->leaked_bytes, 0).text);
     if (totals->peak_rss_bytes > 0)
-        fprintf(out, "   peak RSS %s", units_format_size(totals->peak_rss_bytes, 0).text);
+        wrap_add(&line, "   ", "peak RSS %s", units_format_size(totals->peak_rss_bytes, 0).text);
     if (totals->reserved_peak_bytes > 0)
-        fprintf(out, "   reserved %s", units_format_size(totals->reserved_peak_bytes, 0).text);
-    fputc('\n', out);
+        wrap_add(&line, "   ", "reserved %s",
+                 units_format_size(totals->reserved_peak_bytes, 0).text);
+    wrap_end(&line);
 }
 
 uint32_t parts_filter_pid(const struct render_input *input)
@@ -131,14 +160,18 @@ static void write_partial_lines(const struct render_input *input, FILE *out)
 
     if (session->sample_bytes > 0) {
         struct units_text mean = units_format_size(session->sample_bytes, 0);
+        struct wrap_line line;
 
-        fprintf(out, "sampled: one block in %s, those of %s and more all", mean.text, mean.text);
+        wrap_begin(&line, out, input->options->width_columns, "sampled: ", 9);
+        wrap_add(&line, "", "one block in %s,", mean.text);
+        wrap_add(&line, " ", "those of %s and more all%s", mean.text,
+                 input->profile != NULL ? ";" : "");
         if (input->profile != NULL)
-            fprintf(
-                out, "; shown: an estimate, %s%s (standard error)",
+            wrap_add(
+                &line, " ", "shown: an estimate, %s%s (standard error)",
                 input->options->is_ascii ? "+-" : "\302\261",
                 units_format_size(input->profile->standard_errors[input->options->view], 0).text);
-        fputc('\n', out);
+        wrap_end(&line);
     }
     if (session->min_size > 0)
         fprintf(out, "left out: blocks smaller than %s\n",
@@ -154,15 +187,21 @@ void parts_write_header(const struct render_input *input, FILE *out)
 
     write_program_line(input, &pool, out);
     if (input->profile != NULL) {
-        write_totals_line(input->profile, out);
+        write_totals_line(input, out);
         write_shown_line(input, out);
     }
     write_partial_lines(input, out);
     if (health.count == 0)
         fputs("warnings: none\n", out);
-    for (size_t i = 0; i < health.count; i++)
-        fprintf(out, "%swarning: %s%s\n", paint,
-                text_clean(&pool, health.warnings[i], input->options->is_ascii), plain);
+    for (size_t i = 0; i < health.count; i++) {
+        struct wrap_line line;
+
+        fputs(paint, out);
+        wrap_begin(&line, out, input->options->width_columns, "warning: ", 9);
+        wrap_words(&line, text_clean(&pool, health.warnings[i], input->options->is_ascii));
+        fputs(plain, out);
+        wrap_end(&line);
+    }
     fputc('\n', out);
     memory_pool_finish(&pool);
 }

@@ -8,11 +8,13 @@
 #include "print/bar.h"
 #include "print/numbers.h"
 #include "print/table.h"
+#include "print/wrap.h"
 #include "render/parts.h"
 #include "report/labels.h"
 
 enum {
     BAR_COLUMNS = 24,
+    TITLE_COLUMNS = 13, /* of the lines that are no table */
 };
 
 struct stats_overhead stats_overhead_of(const struct capture *capture)
@@ -44,29 +46,35 @@ static void write_totals(const struct render_input *input, FILE *out)
 {
     const struct profile_totals *totals = &input->profile->totals;
     uint64_t duration_ms = input->profile->end_ns / 1000000;
+    unsigned width_columns = input->options->width_columns;
+    struct wrap_line line;
 
-    fprintf(out, "allocations  %s", numbers_format_count(totals->allocations).text);
+    wrap_begin(&line, out, width_columns, "allocations  ", TITLE_COLUMNS);
+    wrap_add(&line, "", "%s", numbers_format_count(totals->allocations).text);
     if (duration_ms > 0)
-        fprintf(out, " (%s/s)",
-                numbers_format_count(totals->allocations / duration_ms * 1000 +
-                                     totals->allocations % duration_ms * 1000 / duration_ms)
-                    .text);
-    fprintf(out, "   freed %s", numbers_format_count(totals->frees).text);
+        wrap_add(&line, " ", "(%s/s)",
+                 numbers_format_count(totals->allocations / duration_ms * 1000 +
+                                      totals->allocations % duration_ms * 1000 / duration_ms)
+                     .text);
+    wrap_add(&line, "   ", "freed %s", numbers_format_count(totals->frees).text);
     if (input->capture->session.sample_bytes == 0)
-        fprintf(out, "   temporary %s%%",
-                numbers_format_share(totals->temporary_allocations, totals->allocations).text);
-    fprintf(out, "   failed %s\n", numbers_format_count(totals->failed_allocations).text);
+        wrap_add(&line, "   ", "temporary %s%%",
+                 numbers_format_share(totals->temporary_allocations, totals->allocations).text);
+    wrap_add(&line, "   ", "failed %s", numbers_format_count(totals->failed_allocations).text);
+    wrap_end(&line);
     fprintf(out, "bytes        %s\n", units_format_size(totals->allocated_bytes, 0).text);
     fprintf(out, "end          %s in %s allocation%s\n",
             units_format_size(totals->leaked_bytes, 0).text,
             numbers_format_count(totals->leaked_allocations).text,
             numbers_plural(totals->leaked_allocations));
-    fprintf(out, "peaks        heap %s", units_format_size(totals->peak_bytes, 0).text);
+    wrap_begin(&line, out, width_columns, "peaks        ", TITLE_COLUMNS);
+    wrap_add(&line, "", "heap %s", units_format_size(totals->peak_bytes, 0).text);
     if (totals->peak_rss_bytes > 0)
-        fprintf(out, "   RSS %s", units_format_size(totals->peak_rss_bytes, 0).text);
-    fprintf(out, "   reserved %s   mapped files %s\n",
-            units_format_size(totals->reserved_peak_bytes, 0).text,
-            units_format_size(totals->mapped_file_peak_bytes, 0).text);
+        wrap_add(&line, "   ", "RSS %s", units_format_size(totals->peak_rss_bytes, 0).text);
+    wrap_add(&line, "   ", "reserved %s", units_format_size(totals->reserved_peak_bytes, 0).text);
+    wrap_add(&line, "   ", "mapped files %s",
+             units_format_size(totals->mapped_file_peak_bytes, 0).text);
+    wrap_end(&line);
 }
 
 static void write_allocators(const struct render_input *input, FILE *out)
@@ -254,21 +262,26 @@ static void write_largest(const struct render_input *input, struct paths *paths,
     memory_pool_finish(&pool);
 }
 
-static void write_overhead(const struct capture *capture, FILE *out)
+static void write_overhead(const struct render_input *input, FILE *out)
 {
-    struct stats_overhead overhead = stats_overhead_of(capture);
+    struct stats_overhead overhead = stats_overhead_of(input->capture);
+    struct wrap_line line;
 
-    fprintf(out, "\nmemtrack     %s in the program's slow paths",
-            units_format_time(overhead.target_ns, 0).text);
-    if (overhead.waits > 0)
-        fprintf(out, " (of it %s in %s wait%s for room)",
-                units_format_time(overhead.wait_ns, 0).text,
-                numbers_format_count(overhead.waits).text, numbers_plural(overhead.waits));
-    if (overhead.target_rss_bytes > 0)
-        fprintf(out, ", %s of memory", units_format_size(overhead.target_rss_bytes, 0).text);
-    if (overhead.collector_ns > 0)
-        fprintf(out, "; collector %s CPU", units_format_time(overhead.collector_ns, 0).text);
     fputc('\n', out);
+    wrap_begin(&line, out, input->options->width_columns, "memtrack     ", TITLE_COLUMNS);
+    wrap_add(&line, "", "%s in the program's slow paths",
+             units_format_time(overhead.target_ns, 0).text);
+    if (overhead.waits > 0)
+        wrap_add(&line, " ", "(of it %s in %s wait%s for room)",
+                 units_format_time(overhead.wait_ns, 0).text,
+                 numbers_format_count(overhead.waits).text, numbers_plural(overhead.waits));
+    if (overhead.target_rss_bytes > 0)
+        wrap_add(&line, "   ", "%s of memory",
+                 units_format_size(overhead.target_rss_bytes, 0).text);
+    if (overhead.collector_ns > 0)
+        wrap_add(&line, "   ", "collector %s CPU",
+                 units_format_time(overhead.collector_ns, 0).text);
+    wrap_end(&line);
     fprintf(out, "capture      %s, %llu.%02llu bytes an event\n",
             units_format_size(overhead.capture_bytes, 0).text,
             (unsigned long long)overhead.bytes_per_event_hundredths / 100,
@@ -298,7 +311,7 @@ bool render_stats(const struct render_input *input, FILE *out, struct error *err
     stats_write_marks(input, out);
     stats_write_processes(input, out);
     stats_write_threads(input, out);
-    write_overhead(input->capture, out);
+    write_overhead(input, out);
     paths_destroy(paths);
     return parts_end(out, err);
 }

@@ -327,7 +327,7 @@ TEST(warnings_say_what_is_missing)
     CHECK(strstr(text, "warnings: none") == NULL);
     CHECK(strstr(text,
                  "\nwarning: the capture is truncated, its collector was ended: it is complete "
-                 "until 38.0 s\n") != NULL);
+                 "until\n         38.0 s\n") != NULL);
     CHECK(strstr(text, "\nwarning: out.bin: bad checksum at offset 4096\n") != NULL);
     CHECK(strstr(text, "\nwarning: events lost: 1,234\n") != NULL);
     free(text);
