@@ -9,6 +9,7 @@
 #include "output.h"
 
 #include "base/memory.h"
+#include "base/nameless.h"
 #include "pager.h"
 #include "words.h"
 
@@ -19,11 +20,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum {
-    NEW_FILE_MODE = 0666, /* less the mask of the user */
-    DESCRIPTOR_NAME_BYTES = 32,
-};
 
 /* What an interrupted program takes away. */
 static char *volatile unfinished_file;
@@ -57,18 +53,6 @@ static void cannot_write(const struct output *output, struct error *err)
               output->name == NULL ? "standard output" : output->name, strerror(errno));
 }
 
-struct descriptor_name {
-    char text[DESCRIPTOR_NAME_BYTES];
-};
-
-static struct descriptor_name name_of_descriptor(int fd)
-{
-    struct descriptor_name name;
-
-    snprintf(name.text, sizeof(name.text), "/proc/self/fd/%d", fd);
-    return name;
-}
-
 /* Return a file without a name in the folder of the output's, or -1 where there is no such thing. */
 static int create_nameless(const struct output *output)
 {
@@ -76,14 +60,9 @@ static int create_nameless(const struct output *output)
     char *folder = slash == NULL
                        ? memory_copy_text(".")
                        : words_format("%.*s", (int)(slash - output->name) + 1, output->name);
-    int fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, NEW_FILE_MODE);
+    int fd = nameless_create(folder, O_WRONLY);
 
     free(folder);
-    /* It gets its name by the one that it has in /proc. */
-    if (fd >= 0 && access(name_of_descriptor(fd).text, F_OK) != 0) {
-        close(fd);
-        fd = -1;
-    }
     return fd;
 }
 
@@ -99,7 +78,7 @@ static int create_temporary(struct output *output)
     if (fd < 0)
         return -1;
     guard(output->temporary);
-    fchmod(fd, NEW_FILE_MODE & ~mask); /* mkostemp() makes private ones */
+    fchmod(fd, NAMELESS_MODE & ~mask); /* mkostemp() makes private ones */
     return fd;
 }
 
@@ -109,7 +88,7 @@ static bool open_file(struct output *output, bool is_in_place, struct error *err
     int fd;
 
     if (is_in_place) {
-        fd = open(output->name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, NEW_FILE_MODE);
+        fd = open(output->name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, NAMELESS_MODE);
     } else {
         fd = create_nameless(output);
         output->is_nameless = fd >= 0;
@@ -162,11 +141,6 @@ void output_open_standard(bool has_pager, struct output *ret_output)
     *ret_output = output;
 }
 
-static bool link_descriptor(int fd, const char *name)
-{
-    return linkat(AT_FDCWD, name_of_descriptor(fd).text, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
-}
-
 /*
  * Replace what has the name. A link cannot: the file gets another name, then that one's. No signal
  * that can be held back comes between.
@@ -182,7 +156,7 @@ static bool replace_by_descriptor(const struct output *output, int fd)
     sigprocmask(SIG_SETMASK, &all, &before);
     for (unsigned i = 0; other == NULL; i++) {
         other = words_format("%s.%ld-%u", output->name, (long)getpid(), i);
-        is_linked = link_descriptor(fd, other);
+        is_linked = nameless_link(fd, other);
         if (!is_linked && errno == EEXIST) {
             free(other);
             other = NULL;
@@ -200,7 +174,7 @@ static bool replace_by_descriptor(const struct output *output, int fd)
 
 static bool name_descriptor(const struct output *output, int fd)
 {
-    if (link_descriptor(fd, output->name))
+    if (nameless_link(fd, output->name))
         return true;
     return errno == EEXIST && output->may_overwrite && replace_by_descriptor(output, fd);
 }

@@ -229,6 +229,9 @@ struct capture *capture_open(const char *path, capture_progress *progress, void 
 /* Give all of it back; NULL is allowed. Context: tool. */
 void capture_close(struct capture *capture);
 
+/* Return how many of the listed ticks are <= a tick: they are the first ones. Context: any thread. */
+uint32_t capture_ticks_until(const struct capture *capture, uint32_t tick);
+
 /* Return the time of a tick, as near as is known: that of the last listed tick <= it. */
 uint64_t capture_tick_time_ns(const struct capture *capture, uint32_t tick);
 

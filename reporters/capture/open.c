@@ -341,7 +341,7 @@ void capture_close(struct capture *capture)
     free(capture);
 }
 
-uint64_t capture_tick_time_ns(const struct capture *capture, uint32_t tick)
+uint32_t capture_ticks_until(const struct capture *capture, uint32_t tick)
 {
     uint32_t low = 0, high = capture->tick_count;
 
@@ -353,7 +353,14 @@ uint64_t capture_tick_time_ns(const struct capture *capture, uint32_t tick)
         else
             high = middle;
     }
-    return low > 0 ? capture->ticks[low - 1].time_ns : 0;
+    return low;
+}
+
+uint64_t capture_tick_time_ns(const struct capture *capture, uint32_t tick)
+{
+    uint32_t count = capture_ticks_until(capture, tick);
+
+    return count > 0 ? capture->ticks[count - 1].time_ns : 0;
 }
 
 uint32_t capture_process_index(const struct capture *capture, uint32_t number)

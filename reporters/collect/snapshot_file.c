@@ -4,6 +4,7 @@
 #include "collect/snapshot_file.h"
 
 #include "base/memory.h"
+#include "base/nameless.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,23 +16,10 @@
 #include <unistd.h>
 
 enum {
-    NEW_FILE_MODE = 0666, /* less the mask of the user, as for any capture */
     COPY_BYTES = 1 << 18, /* at once, where the kernel does not copy */
     AT_ONCE_BYTES = 1 << 30,
-    DESCRIPTOR_NAME_BYTES = 32,
+    NUMBERS_BYTES = 32, /* of a temporary name */
 };
-
-struct descriptor_name {
-    char text[DESCRIPTOR_NAME_BYTES];
-};
-
-static struct descriptor_name name_of_descriptor(int fd)
-{
-    struct descriptor_name name;
-
-    snprintf(name.text, sizeof(name.text), "/proc/self/fd/%d", fd);
-    return name;
-}
 
 static bool cannot_write(const char *path, struct error *err)
 {
@@ -42,7 +30,7 @@ static bool cannot_write(const char *path, struct error *err)
 /* "PATH.PID-N.tmp". */
 static char *temporary_name(const char *path, unsigned number)
 {
-    size_t size_bytes = strlen(path) + DESCRIPTOR_NAME_BYTES;
+    size_t size_bytes = strlen(path) + NUMBERS_BYTES;
     char *name = memory_allocate(size_bytes, 1);
 
     snprintf(name, size_bytes, "%s.%ld-%u.tmp", path, (long)getpid(), number);
@@ -54,7 +42,7 @@ static bool open_named(const char *path, struct snapshot_file *file)
 {
     for (unsigned number = 0;; number++) {
         file->temporary = temporary_name(path, number);
-        file->fd = open(file->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, NEW_FILE_MODE);
+        file->fd = open(file->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, NAMELESS_MODE);
         if (file->fd >= 0)
             return true;
         free(file->temporary);
@@ -72,13 +60,8 @@ bool snapshot_file_open(const char *path, struct snapshot_file *ret_file, struct
 
     if (slash != NULL)
         slash[slash == folder] = '\0'; /* the root's name is its slash */
-    file.fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, NEW_FILE_MODE);
+    file.fd = nameless_create(folder, O_RDWR);
     free(folder);
-    /* It gets its name by the one that it has in /proc. */
-    if (file.fd >= 0 && access(name_of_descriptor(file.fd).text, F_OK) != 0) {
-        close(file.fd);
-        file.fd = -1;
-    }
     if (file.fd < 0 && !open_named(path, &file)) {
         cannot_write(path, err);
         snapshot_file_close(&file);
@@ -144,8 +127,7 @@ static bool link_file(const struct snapshot_file *file, const char *path)
 {
     if (file->temporary != NULL)
         return link(file->temporary, path) == 0;
-    return linkat(AT_FDCWD, name_of_descriptor(file->fd).text, AT_FDCWD, path, AT_SYMLINK_FOLLOW) ==
-           0;
+    return nameless_link(file->fd, path);
 }
 
 /* Returns false with errno. */

@@ -258,17 +258,9 @@ static void end_processes(struct replay *replay, uint64_t time_ns)
  */
 static uint32_t tick_position(const struct capture *capture, uint32_t tick)
 {
-    uint32_t low = 0, high = capture->tick_count;
+    uint32_t count = capture_ticks_until(capture, tick);
 
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-
-        if (capture->ticks[middle].tick <= tick)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low > 0 ? capture->tick_base + low : 0;
+    return count > 0 ? capture->tick_base + count : 0;
 }
 
 static void enter_tick(struct replay *replay, uint32_t tick)

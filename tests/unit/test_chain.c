@@ -5,8 +5,8 @@
  */
 #include "record/chain.h"
 
+#include "own_walker.h"
 #include "pool.h"
-#include "python/walk.h"
 #include "record/process.h"
 #include "record/track.h"
 
@@ -38,10 +38,6 @@ static const struct python_walk *if_same(const struct python_walk *walk)
 bool python_is_ready = true;
 python_same_function *_Atomic python_same = if_same;
 
-void python_find_runtime(void)
-{
-}
-
 bool python_walk_update(struct python_walk *walk, const struct python_announcer *announcer,
                         struct python_delta *ret_delta)
 {
@@ -67,32 +63,6 @@ void python_walk_forget(struct python_walk *walk)
 {
     (void)walk;
     count_cached = 0;
-}
-
-bool python_announce_runtime(const struct python_announcer *announcer)
-{
-    (void)announcer;
-    return true;
-}
-
-uint64_t python_walks_failed(void)
-{
-    return 0;
-}
-
-uint64_t python_memory_bytes(void)
-{
-    return 0;
-}
-
-uint64_t python_names_lost(void)
-{
-    return 0;
-}
-
-uint64_t python_interpreters_refused(void)
-{
-    return 0;
 }
 
 static void begin(void)

@@ -8,6 +8,7 @@
 #include "collect/processes.h"
 #include "collect/room.h"
 #include "collect/rss.h"
+#include "hand_process.h"
 #include "memtrack/varint.h"
 #include "sleeper.h"
 #include "test.h"
@@ -228,17 +229,6 @@ TEST(page_cache_is_told_apart_in_both_versions)
     remove_folder();
 }
 
-static struct process *add_process(uint32_t slot, uint32_t number, uint32_t pid)
-{
-    struct process *process = &session.processes[slot];
-
-    atomic_store(&process->pid, pid);
-    atomic_store(&process->number, number);
-    process_set_phase(process, PHASE_LIVE);
-    session_use_slot(&session, slot);
-    return process;
-}
-
 static void begin(const char *mountinfo)
 {
     processes_init(&session);
@@ -338,7 +328,7 @@ TEST(a_limit_is_written_when_it_is_seen_and_when_it_changes)
 
     begin("");
     set_address_limit(sleeper, (uint64_t)3000 * MIB);
-    process = add_process(0, NUMBER, (uint32_t)sleeper);
+    process = add_process(&session, 0, NUMBER, (uint32_t)sleeper);
     pass(RSS_SAMPLE_NS);
     CHECK_EQUAL(find_limit(NUMBER, LIMIT_ADDRESS_SPACE, numbers), 1);
     CHECK_EQUAL(numbers[3], 1);
@@ -377,7 +367,7 @@ TEST(address_space_is_written_only_while_it_is_limited)
     pid_t sleeper = start_sleeper();
 
     begin("");
-    add_process(0, NUMBER, (uint32_t)sleeper);
+    add_process(&session, 0, NUMBER, (uint32_t)sleeper);
     pass(RSS_SAMPLE_NS);
     pass(LIMITS_QUIET_NS);
     CHECK_EQUAL(find_use(USE_ADDRESS_SPACE, NUMBER, NULL), 0);
@@ -400,9 +390,9 @@ TEST(a_process_that_takes_a_slot_over_has_limits_of_its_own)
 
     begin("");
     set_address_limit(sleeper, (uint64_t)3000 * MIB);
-    add_process(0, NUMBER, (uint32_t)sleeper);
+    add_process(&session, 0, NUMBER, (uint32_t)sleeper);
     pass(RSS_SAMPLE_NS);
-    add_process(0, NUMBER + 1, (uint32_t)sleeper);
+    add_process(&session, 0, NUMBER + 1, (uint32_t)sleeper);
     CHECK(!limits_has(&limits, 0, NUMBER + 1, LIMIT_ADDRESS_SPACE));
     pass(RSS_SAMPLE_NS);
     CHECK_EQUAL(find_limit(NUMBER + 1, LIMIT_ADDRESS_SPACE, NULL), 1);
@@ -458,7 +448,7 @@ TEST(what_a_cgroup_uses_is_written_while_it_has_a_limit)
     put(file, "104096\n");
 
     begin(mountinfo);
-    process = add_process(0, NUMBER, (uint32_t)sleeper);
+    process = add_process(&session, 0, NUMBER, (uint32_t)sleeper);
     pass(RSS_SAMPLE_NS);
     CHECK_EQUAL(find(RECORD_CGROUP, 1, 0, 1, NULL), 1);
     CHECK_EQUAL(find_limit(NUMBER, kind, numbers), 1);
@@ -487,7 +477,7 @@ TEST(limits_of_a_process_that_cannot_be_asked_are_not_made_up)
 
     begin("");
     end_sleeper(sleeper);
-    add_process(0, NUMBER, (uint32_t)sleeper);
+    add_process(&session, 0, NUMBER, (uint32_t)sleeper);
     pass(RSS_SAMPLE_NS);
     pass(LIMITS_QUIET_NS);
     for (unsigned kind = 1; kind < LIMIT_KIND_COUNT; kind++)

@@ -4,7 +4,7 @@
  */
 #include "collect/rss.h"
 
-#include "collect/processes.h"
+#include "hand_process.h"
 #include "sleeper.h"
 #include "test.h"
 
@@ -32,17 +32,6 @@ static void open_session(void)
     processes_init(&session);
     rss_init(&rss);
     now_ns = session_now_ns();
-}
-
-static struct process *add_process(uint32_t slot, uint32_t number, uint32_t pid)
-{
-    struct process *process = &session.processes[slot];
-
-    atomic_store(&process->pid, pid);
-    atomic_store(&process->number, number);
-    process_set_phase(process, PHASE_LIVE);
-    session_use_slot(&session, slot);
-    return process;
 }
 
 /* Let time pass by so many of the shortest periods. Returns how often a slot was looked at. */
@@ -90,7 +79,7 @@ TEST(a_process_that_waits_is_looked_at_ever_more_rarely)
     pid_t sleeper = start_sleeper();
 
     open_session();
-    add_process(0, NUMBER, (uint32_t)sleeper);
+    add_process(&session, 0, NUMBER, (uint32_t)sleeper);
     count_looks(0, 1);
     show_pages(0, 500);
     count_looks(0, 100);
@@ -105,7 +94,7 @@ TEST(a_process_that_records_is_looked_at_each_time)
     struct process *process;
 
     open_session();
-    process = add_process(0, NUMBER, (uint32_t)sleeper);
+    process = add_process(&session, 0, NUMBER, (uint32_t)sleeper);
     count_looks(0, 100);
     for (int i = 0; i < 50; i++) {
         atomic_fetch_add(&process->activity, 1);
@@ -120,7 +109,7 @@ TEST(a_size_that_changes_is_looked_at_each_time_and_written)
     uint32_t written, periods = 1;
 
     open_session();
-    add_process(0, NUMBER, (uint32_t)sleeper);
+    add_process(&session, 0, NUMBER, (uint32_t)sleeper);
     count_looks(0, 1);
     show_pages(0, 500);
     count_looks(0, 100);
@@ -140,7 +129,7 @@ TEST(an_unchanged_size_is_written_once_a_second)
     pid_t sleeper = start_sleeper();
 
     open_session();
-    add_process(0, NUMBER, (uint32_t)sleeper);
+    add_process(&session, 0, NUMBER, (uint32_t)sleeper);
     count_looks(0, 1);
     show_pages(0, 500);
     count_looks(0, 100);
@@ -158,7 +147,7 @@ TEST(a_file_is_opened_once_for_a_process_and_closed_with_it)
 
     open_session();
     before = count_files();
-    add_process(0, NUMBER, (uint32_t)first);
+    add_process(&session, 0, NUMBER, (uint32_t)first);
     count_looks(0, 100);
     file = rss.processes[0].file;
     CHECK(rss.processes[0].has_file);
@@ -170,7 +159,7 @@ TEST(a_file_is_opened_once_for_a_process_and_closed_with_it)
     /* The next one in the slot. */
     end_sleeper(first);
     count_looks(0, 20);
-    add_process(0, NUMBER + 1, (uint32_t)second);
+    add_process(&session, 0, NUMBER + 1, (uint32_t)second);
     records_clear(&records);
     count_looks(0, 1);
     CHECK_EQUAL(records.count, 1);
@@ -191,7 +180,7 @@ TEST(many_processes_are_all_looked_at_and_keep_few_files_open)
     open_session();
     before = count_files();
     for (uint32_t i = 0; i < 3 * RSS_MAX_FILES; i++)
-        add_process(i, NUMBER + i, (uint32_t)sleeper);
+        add_process(&session, i, NUMBER + i, (uint32_t)sleeper);
     count_looks(0, 200);
     for (uint32_t i = 0; i < 3 * RSS_MAX_FILES; i++)
         CHECK(rss.processes[i].resident_bytes > 0);

@@ -1,0 +1,43 @@
+/*
+ * What lib/python has besides the walker, with nothing in it: for tests that have a walker of their
+ * own, which keeps lib/python's object from being linked.
+ */
+#ifndef UNIT_OWN_WALKER_H
+#define UNIT_OWN_WALKER_H
+
+#include "python/walk.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+void python_find_runtime(void)
+{
+}
+
+bool python_announce_runtime(const struct python_announcer *announcer)
+{
+    (void)announcer;
+    return true;
+}
+
+uint64_t python_walks_failed(void)
+{
+    return 0;
+}
+
+uint64_t python_memory_bytes(void)
+{
+    return 0;
+}
+
+uint64_t python_names_lost(void)
+{
+    return 0;
+}
+
+uint64_t python_interpreters_refused(void)
+{
+    return 0;
+}
+
+#endif
