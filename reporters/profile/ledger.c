@@ -89,11 +89,13 @@ void ledger_uncount_release(struct ledger *ledger, const struct release *release
                             release->is_temporary, UINT64_MAX);
 }
 
-void ledger_count_leak(struct ledger *ledger, const struct block *block)
+void ledger_count_leak(struct ledger *ledger, const struct block *block, bool is_range)
 {
     struct profile_cost *leaks, cost;
 
-    if (block->row == ROW_NONE)
+    if (block->row == ROW_NONE ||
+        (ledger->leaks_born != NULL &&
+         !births_has(ledger->leaks_born, block, ledger->rows.rows[block->row].stream, is_range)))
         return;
     cost = ledger_cost(ledger, block);
     leaks = &ledger->rows.extras[block->row].leaks;

@@ -7,6 +7,7 @@
 #ifndef PROFILE_LEDGER_H
 #define PROFILE_LEDGER_H
 
+#include "profile/births.h"
 #include "profile/block.h"
 #include "profile/estimate.h"
 #include "profile/intervals.h"
@@ -50,6 +51,7 @@ struct ledger {
     uint64_t lifetimes[PROFILE_LIFETIMES];
     /* Of sums of bytes, as estimate_variance(): of what is live now, and of the views. */
     uint64_t live_variance, variances[VIEW_COUNT];
+    const struct births *leaks_born; /* the owner's: others are no leaks; NULL: all are */
 };
 
 /* Begin. Context: tool. */
@@ -78,8 +80,8 @@ struct release {
 /* The release did not happen. Context: tool. */
 void ledger_uncount_release(struct ledger *ledger, const struct release *release);
 
-/* A block was never released. Context: tool. */
-void ledger_count_leak(struct ledger *ledger, const struct block *block);
+/* A block, or what is left of a range, was never released. Context: tool. */
+void ledger_count_leak(struct ledger *ledger, const struct block *block, bool is_range);
 
 /* It is there still after all events: every sample from its first one on shows it. Context: tool. */
 void ledger_outlive(struct ledger *ledger, const struct block *block);

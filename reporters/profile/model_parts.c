@@ -38,7 +38,7 @@ static const struct column totals[] = {
     PLAIN(profile, lifetimes[4]),
     PLAIN(profile, lifetimes[5]),
 };
-_Static_assert(PROFILE_LIFETIMES == 6 && VIEW_COUNT == 4, "all of them are listed");
+_Static_assert(PROFILE_LIFETIMES == 6 && VIEW_WHOLE_COUNT == 4, "all of them are listed");
 
 static const struct column rows[] = {
     CHANGE(profile_row, stack),

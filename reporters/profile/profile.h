@@ -22,22 +22,20 @@
 #define PROFILE_PROFILE_H
 
 #include "capture/capture.h"
+#include "profile/window.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-struct profile_cost {
-    uint64_t bytes;
-    uint64_t allocations;
-};
-
 /* Which numbers of a row a report shows. */
 enum profile_view {
-    VIEW_PEAK = 0,      /* live at the peak of the heap */
-    VIEW_LEAKS = 1,     /* live at the end */
-    VIEW_ALLOCATED = 2, /* all that was ever allocated */
-    VIEW_TEMPORARY = 3, /* released with at most so many allocations of its thread in between */
-    VIEW_COUNT = 4,
+    VIEW_PEAK = 0,        /* live at the peak of the heap */
+    VIEW_LEAKS = 1,       /* live at the end */
+    VIEW_ALLOCATED = 2,   /* all that was ever allocated */
+    VIEW_TEMPORARY = 3,   /* released with at most so many allocations of its thread in between */
+    VIEW_WHOLE_COUNT = 4, /* those of the whole run, which are stored */
+    VIEW_WINDOW = 4,      /* a part of the time, where profile_show_window() was asked for one */
+    VIEW_COUNT = 5,
 };
 
 struct profile_row {
@@ -157,6 +155,8 @@ struct profile {
     struct profile_pool *pools; /* by number; none when pools are what the rows show */
     uint32_t pool_count;
     uint64_t end_ns;
+    struct profile_window window; /* what VIEW_WINDOW shows */
+    struct profile_range range;   /* of it, where that was asked for */
     struct capture_damage damage; /* of the events; the capture's own is in the capture */
 };
 

@@ -218,7 +218,7 @@ static void leak_all(struct replay *replay, uint32_t process_index, bool has_end
 
         if (live->key == 0)
             continue;
-        ledger_count_leak(replay->ledger, &live->block);
+        ledger_count_leak(replay->ledger, &live->block, false);
         if (has_ended)
             ledger_drop(replay->ledger, &live->block);
         else
@@ -232,8 +232,7 @@ static void leak_all(struct replay *replay, uint32_t process_index, bool has_end
     legacy_finish(&process->legacy);
 }
 
-/* The ends of processes before an instant. */
-static void end_processes(struct replay *replay, uint64_t time_ns)
+void replay_end_processes(struct replay *replay, uint64_t time_ns)
 {
     if (time_ns > replay->reached_ns)
         replay->reached_ns = time_ns;
@@ -271,7 +270,7 @@ static void enter_tick(struct replay *replay, uint32_t tick)
 
     replay->is_late |= position == 0 && capture->tick_base > 0;
     replay->tick = tick;
-    end_processes(replay, time_ns);
+    replay_end_processes(replay, time_ns);
     ledger_advance(replay->ledger, time_ns, position);
 }
 
@@ -359,16 +358,22 @@ static void count_lost(struct replay *replay)
     }
 }
 
-void replay_end(struct replay *replay, uint64_t end_ns)
+void replay_end_time(struct replay *replay, uint64_t end_ns)
 {
-    uint32_t process_count = replay->capture->process_count;
-
-    end_processes(replay, end_ns);
+    if (replay->is_at_end)
+        return;
+    replay->is_at_end = true;
+    replay_end_processes(replay, end_ns);
     marks_end(&replay->marks, replay->ledger, replay->options->process_number, end_ns);
-    for (uint32_t i = 0; i < process_count; i++)
+    for (uint32_t i = 0; i < replay->capture->process_count; i++)
         settle_all(replay, &replay->processes[i]);
     ledger_end_time(replay->ledger, end_ns);
-    for (uint32_t i = 0; i < process_count; i++)
+}
+
+void replay_end(struct replay *replay, uint64_t end_ns)
+{
+    replay_end_time(replay, end_ns);
+    for (uint32_t i = 0; i < replay->capture->process_count; i++)
         leak_all(replay, i, false);
     count_lost(replay);
 }

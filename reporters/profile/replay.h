@@ -43,6 +43,29 @@ size_t replay_block_bytes(const struct replay *replay);
 void replay_events(struct replay *replay, const struct event *events, uint32_t count);
 
 /*
+ * Let processes go that ended before an instant. No event that is told later may be of an earlier one.
+ * Context: tool.
+ */
+void replay_end_processes(struct replay *replay, uint64_t time_ns);
+
+/* Take note of a place between two events; its ordinals are to be given to free(). Context: tool. */
+struct birth_bound replay_birth_bound(const struct replay *replay);
+
+/*
+ * Call for all that is live, and counted in a row.
+ * see: is given the user's pointer and a block that is valid only in it. Context: tool.
+ */
+void replay_each_live(const struct replay *replay,
+                      void (*see)(void *user, const struct block *block, bool is_range),
+                      void *user);
+
+/*
+ * There are no more events: what waits takes place. What is live stays until replay_end() is called.
+ * end_ns: as there. Context: tool.
+ */
+void replay_end_time(struct replay *replay, uint64_t end_ns);
+
+/*
  * There are no more: what is live now was never released.
  * end_ns: the last instant of the time axis. Context: tool.
  */

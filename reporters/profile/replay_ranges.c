@@ -159,7 +159,7 @@ void replay_map(struct replay *replay, const struct event *event)
     struct range range = {
         .start = event->address,
         .end = end_of(event->address, event->bytes),
-        .block = {.tick = replay->ledger->tick},
+        .block = {.tick = replay->ledger->tick, .ordinal = ++replay->map_ordinal},
         .stream = event->stream,
         .stack = event->stack,
         .map_class = replay->capture->stacks[event->stack].map_class,
@@ -199,8 +199,10 @@ static void change_class(struct replay *replay, uint32_t stream, struct range pa
 
     if (was_heap && !is_heap)
         ledger_count_release(replay->ledger, &part.block, stream, false);
-    if (!was_heap && is_heap)
+    if (!was_heap && is_heap) {
         part.block.tick = replay->ledger->tick;
+        part.block.ordinal = ++replay->map_ordinal;
+    }
     part.map_class = map_class;
     insert(replay, process, &part);
     if (!was_heap && is_heap)
@@ -238,7 +240,7 @@ void replay_leak_ranges(struct replay *replay, struct replay_process *process, b
         struct range range = *next;
 
         at = range.end;
-        ledger_count_leak(replay->ledger, &range.block);
+        ledger_count_leak(replay->ledger, &range.block, true);
         if (has_ended)
             remove_whole(replay, process, &range);
         else

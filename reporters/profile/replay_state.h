@@ -87,10 +87,12 @@ struct replay {
     uint32_t end_count, next_end;
     uint32_t stream_count, process_count, state_count; /* of the capture, that are known here */
     size_t stream_capacity, process_capacity, end_capacity;
-    bool is_late;        /* see replay_is_right() */
-    uint64_t reached_ns; /* ends before it have been told */
-    uint64_t tick;       /* of the last event; UINT64_MAX: before the first */
-    bool leaves_out;     /* blocks by size or time: the releases of some are there all the same */
+    uint32_t map_ordinal; /* maps so far, modulo 2^32 */
+    bool is_late;         /* see replay_is_right() */
+    bool is_at_end;       /* replay_end_time() was called */
+    uint64_t reached_ns;  /* ends before it have been told */
+    uint64_t tick;        /* of the last event; UINT64_MAX: before the first */
+    bool leaves_out;      /* blocks by size or time: the releases of some are there all the same */
     bool is_partial; /* not all blocks are there: what follows a release need not be its result */
     /* Domains whose blocks the rows show: from the first on, so many. */
     uint8_t first_domain, domain_count;

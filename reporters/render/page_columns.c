@@ -56,7 +56,7 @@ void page_columns_rows(const struct page_tree *tree, struct page_bytes *to)
         page_bytes_add_varint(to, tree->rows[i].stream);
     for (uint32_t i = 0; i < tree->row_count; i++)
         page_bytes_add_varint(to, tree->rows[i].allocator);
-    for (unsigned view = 0; view < VIEW_COUNT; view++) {
+    for (unsigned view = 0; view < VIEW_WHOLE_COUNT; view++) {
         for (uint32_t i = 0; i < tree->row_count; i++)
             page_bytes_add_varint(to, tree->rows[i].costs[view].bytes);
         for (uint32_t i = 0; i < tree->row_count; i++)

@@ -16,8 +16,8 @@
 #include <string.h>
 
 enum {
-    MEASURE_COUNT = 2 * VIEW_COUNT, /* bytes and allocations of each view */
-    NODE_NONE = 0,                  /* the root is nobody's child */
+    MEASURE_COUNT = 2 * VIEW_WHOLE_COUNT, /* bytes and allocations of each view */
+    NODE_NONE = 0,                        /* the root is nobody's child */
 };
 
 #define PARTS_PER_MILLION 1e6

@@ -31,9 +31,12 @@ class Held:
     def __init__(self, size, row, tick, ordinal=0):
         self.size, self.row, self.tick, self.ordinal = size, row, tick, ordinal
         self.born = None
+        self.birth = 0  # for those who count allocations
 
     def part(self, size):
-        return Held(size, self.row, self.tick, self.ordinal)
+        part = Held(size, self.row, self.tick, self.ordinal)
+        part.birth = self.birth
+        return part
 
 
 class Range:

@@ -47,7 +47,7 @@ static void print_rows(const struct profile *profile)
 
         printf("%s{\"stack\":%u,\"stream\":%u,\"costs\":[", i > 0 ? "," : "", row->stack,
                row->stream);
-        for (unsigned view = 0; view < VIEW_COUNT; view++)
+        for (unsigned view = 0; view < VIEW_WHOLE_COUNT; view++)
             printf("%s[%" PRIu64 ",%" PRIu64 "]", view > 0 ? "," : "", row->costs[view].bytes,
                    row->costs[view].allocations);
         printf("]}");
