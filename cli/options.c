@@ -108,6 +108,15 @@ const struct option_row option_rows[OPTION_COUNT] = {
                           "show what was released after at most N (1) further allocations of its "
                           "thread",
                           MODELS},
+    [OPTION_AT] = {'\0', "at", "TIME",
+                   "show what was live at TIME: 1.5s, 200ms, 1m30s, 40%, peak, end or mark:NAME",
+                   MODELS},
+    [OPTION_RANGE] =
+        {'\0', "range", "A:B",
+         "show what was allocated from A to B, each as for --at, or left out; with --leaks "
+         "what of it was never released, with --at end what of it was live at B, with --at "
+         "peak what was live at the highest moment in it",
+         MODELS},
     [OPTION_POOLS] = {'\0', "pools", NULL,
                       "show the blocks of the program's own pools in place of the heap", MODELS},
     [OPTION_PROCESS] = {'\0', "process", "PID", "only the process PID (its last program)",

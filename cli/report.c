@@ -14,6 +14,7 @@
 #include "profile/profile.h"
 #include "render/render.h"
 #include "symbol/frames.h"
+#include "view.h"
 #include "words.h"
 
 #include <errno.h>
@@ -43,6 +44,7 @@ struct report {
     const char *path;
     char *page_name; /* of a page whose name the user left to us; NULL otherwise */
     struct render_options options;
+    struct view_choice choice;
     struct output output;
     struct capture *capture;
     struct profile *profile;
@@ -51,24 +53,14 @@ struct report {
 
 static bool set_view(struct report *report, struct error *err)
 {
-    const struct option_values *values = report->values;
     struct render_options *options = &report->options;
-    unsigned count = 0;
 
-    options->view = VIEW_PEAK;
-    options->temporary_threshold = 1;
-    if (values->is_set[OPTION_LEAKS] && ++count)
-        options->view = VIEW_LEAKS;
-    if (values->is_set[OPTION_ALLOCATED] && ++count)
-        options->view = VIEW_ALLOCATED;
-    if (values->is_set[OPTION_TEMPORARY] && ++count)
-        options->view = VIEW_TEMPORARY;
-    if (count > 1) {
-        error_set(err, "--leaks, --allocated and --temporary-allocations: use one of them");
+    if (!view_choose(report->values, &report->choice, err))
         return false;
-    }
-    return options_number(values, OPTION_TEMPORARY, 0, UINT64_MAX, &options->temporary_threshold,
-                          err);
+    options->view = report->choice.view;
+    options->temporary_threshold = 1;
+    return options_number(report->values, OPTION_TEMPORARY, 0, UINT64_MAX,
+                          &options->temporary_threshold, err);
 }
 
 static enum render_sort chosen_sort(const char *name)
@@ -258,11 +250,30 @@ static bool choose_process(struct report *report, struct error *err)
     return false;
 }
 
-static void build_profile(struct report *report)
+/* Show the part of the time that is asked for. Returns false when the capture has no such time. */
+static bool show_window(struct report *report, const struct profile_options *options,
+                        struct error *err)
 {
+    struct profile_window window;
+
+    if (!view_find(&report->choice, report->profile, &window, err))
+        return false;
+    window.has_sums = report->row->has_range_sums && report->choice.range != NULL;
+    if (report->row->needs_intervals)
+        profile_show_samples(report->profile, &window, &report->options.first_sample,
+                             &report->options.last_sample);
+    else
+        profile_show_window(report->profile, options, &window); /* progress_step() goes on */
+    return true;
+}
+
+/* Returns false when what is asked for is not in the capture. */
+static bool build_profile(struct report *report, struct error *err)
+{
+    bool has_window = report->options.view == VIEW_WINDOW, is_there = true;
     struct progress progress;
     struct profile_options options = {
-        .has_intervals = report->row->needs_intervals,
+        .has_intervals = report->row->needs_intervals || report->choice.kind == WINDOW_PEAK,
         .shows_pools = report->options.shows_pools,
         .temporary_threshold = report->options.temporary_threshold,
         .process_number = report->options.process_number,
@@ -273,7 +284,10 @@ static void build_profile(struct report *report)
 
     progress_begin(&progress, "memtrack: reading the events", progress_stream(report));
     report->profile = profile_build(report->capture, &options);
+    if (has_window)
+        is_there = show_window(report, &options, err);
     progress_end(&progress);
+    return is_there;
 }
 
 static bool open_output(struct report *report, struct error *err)
@@ -334,6 +348,16 @@ static int say_result(const struct report *report)
     return EXIT_DONE;
 }
 
+static bool is_view_known(const struct report *report, struct error *err)
+{
+    if ((report->options.view != VIEW_TEMPORARY && report->choice.kind != WINDOW_TEMPORARY) ||
+        report->capture->session.sample_bytes == 0)
+        return true;
+    error_set(err, "%s: is a sample, which does not tell what was temporary: use --allocated",
+              report->path);
+    return false;
+}
+
 static int make_report(struct report *report)
 {
     struct error err;
@@ -347,19 +371,12 @@ static int make_report(struct report *report)
         output_discard(&report->output);
         return EXIT_INPUT;
     }
-    if (!choose_process(report, &err)) {
+    if (!choose_process(report, &err) || !is_view_known(report, &err) ||
+        (report->row->needs_profile && !build_profile(report, &err))) {
         message_print("%s", err.text);
         output_discard(&report->output);
         return EXIT_USAGE;
     }
-    if (report->options.view == VIEW_TEMPORARY && report->capture->session.sample_bytes > 0) {
-        message_print("%s: is a sample, which does not tell what was temporary: use --allocated",
-                      report->path);
-        output_discard(&report->output);
-        return EXIT_USAGE;
-    }
-    if (report->row->needs_profile)
-        build_profile(report);
     if (!write_report(report, &err)) {
         message_print("%s", err.text);
         return EXIT_OUTPUT;

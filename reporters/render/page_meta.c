@@ -250,23 +250,47 @@ static void write_what_ran(struct json_writer *json, const struct page *page)
     json_write_text(json, "state", label_state(capture->state));
     json_write_number(json, "minSize", capture->session.min_size);
     json_write_number(json, "sampleBytes", capture->session.sample_bytes);
-    write_numbers(json, "standardErrors", page->input->profile->standard_errors, VIEW_COUNT);
+    write_numbers(json, "standardErrors", page->input->profile->standard_errors, VIEW_WHOLE_COUNT);
     json_write_text(json, "version", capture->session.version);
     json_write_text(json, "reporter", MEMTRACK_VERSION);
     memory_pool_finish(&pool);
     free(name);
 }
 
-static void write_what_is_shown(struct json_writer *json, const struct render_options *options)
+/* The page's name of a view. */
+static const char *mode_of(const struct page *page)
 {
-    static const char *const views[] = {
+    static const char *const views[VIEW_WHOLE_COUNT] = {
         [VIEW_PEAK] = "peak",
         [VIEW_LEAKS] = "leaks",
         [VIEW_ALLOCATED] = "allocated",
         [VIEW_TEMPORARY] = "temporary",
     };
+    static const char *const windows[] = {
+        [WINDOW_NONE] = "peak", [WINDOW_ALLOCATED] = "allocated", [WINDOW_TEMPORARY] = "temporary",
+        [WINDOW_PEAK] = "peak", [WINDOW_LIVE] = "kept",           [WINDOW_LEAKS] = "leaks",
+    };
+    const struct profile_window *window = &page->input->profile->window;
+    enum profile_view view = page->input->options->view;
 
-    json_write_text(json, "view", views[options->view]);
+    if (view != VIEW_WINDOW)
+        return views[view];
+    /* What is live at an instant is the page's highest moment of a range of one sample. */
+    return window->kind == WINDOW_LIVE && window->from.time_ns == 0 && window->from.mark == 0
+               ? "peak"
+               : windows[window->kind];
+}
+
+static void write_what_is_shown(struct json_writer *json, const struct page *page)
+{
+    const struct render_options *options = page->input->options;
+    uint32_t sample_count = page->input->profile->sample_count;
+    uint32_t last = sample_count > 0 ? sample_count - 1 : 0;
+    bool is_window = options->view == VIEW_WINDOW;
+
+    json_write_text(json, "view", mode_of(page));
+    json_write_number(json, "from", is_window ? options->first_sample : 0);
+    json_write_number(json, "to", is_window ? options->last_sample : last);
     json_write_bool(json, "inverted", options->is_inverted);
     json_write_bool(json, "showsRuntime", options->shows_runtime);
     json_write_number(json, "temporaryThreshold", options->temporary_threshold);
@@ -280,7 +304,7 @@ static void write_object(FILE *out, const struct page *page)
     json_write_init(&json, out);
     json_write_open_object(&json, NULL);
     write_what_ran(&json, page);
-    write_what_is_shown(&json, page->input->options);
+    write_what_is_shown(&json, page);
     json_write_number(&json, "peakSample", profile->peak_sample);
     write_counts(&json, page);
     write_totals(&json, &profile->totals);

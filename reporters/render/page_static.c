@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "print/units.h"
+#include "render/parts.h"
 #include "report/labels.h"
 
 #include <inttypes.h>
@@ -285,13 +286,15 @@ static void write_table(FILE *out, struct layout *layout)
 
 void page_static_write(FILE *out, const struct page *page)
 {
-    static const char *const views[] = {
+    static const char *const views[VIEW_WHOLE_COUNT] = {
         [VIEW_PEAK] = "live at the peak of the heap",
         [VIEW_LEAKS] = "not released at the end",
         [VIEW_ALLOCATED] = "allocated in the whole run",
         [VIEW_TEMPORARY] = "allocated and soon released",
     };
+    enum profile_view view = page->input->options->view;
     char *name = page_program_name(page->input->capture);
+    struct memory_pool pool = {.newest = NULL};
     struct layout layout;
 
     layout_init(&layout, page);
@@ -300,7 +303,9 @@ void page_static_write(FILE *out, const struct page *page)
     fprintf(out,
             "</h1>\n<p>%s %s. Hover a box for its place; with scripts allowed this page is "
             "interactive.</p>\n",
-            units_format_size(layout.total_bytes[0], 0).text, views[page->input->options->view]);
+            units_format_size(layout.total_bytes[0], 0).text,
+            view == VIEW_WINDOW ? parts_window_text(&pool, page->input->profile) : views[view]);
+    memory_pool_finish(&pool);
     if (layout.total_bytes[0] > 0) {
         write_picture(out, &layout);
         write_table(out, &layout);

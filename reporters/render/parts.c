@@ -132,9 +132,58 @@ uint32_t parts_filter_pid(const struct render_input *input)
     return index < input->capture->process_count ? input->capture->processes[index].pid : 0;
 }
 
+/* An instant as a range's bound: "the start", "3.20 s", "the end". */
+static struct units_text bound_text(const struct profile_bound *bound)
+{
+    static const struct units_text start = {"the start"}, end = {"the end"};
+
+    if (bound->is_end)
+        return end;
+    return bound->time_ns == 0 && bound->mark == 0 ? start : units_format_time(bound->time_ns, 0);
+}
+
+const char *parts_window_text(struct memory_pool *pool, const struct profile *profile)
+{
+    const struct profile_window *window = &profile->window;
+    struct units_text from = bound_text(&window->from), to = bound_text(&window->to);
+    struct units_text at = units_format_time(window->instant_ns, 0);
+    bool has_range = window->from.time_ns > 0 || window->from.mark != 0;
+    char text[160];
+    int length = 0;
+
+    switch (window->kind) {
+    case WINDOW_NONE:
+        break;
+    case WINDOW_ALLOCATED:
+        length = snprintf(text, sizeof(text), "allocated from %s to %s", from.text, to.text);
+        break;
+    case WINDOW_TEMPORARY:
+        length = snprintf(text, sizeof(text), "temporary allocations released from %s to %s",
+                          from.text, to.text);
+        break;
+    case WINDOW_PEAK:
+        length = snprintf(text, sizeof(text), "live at the highest moment from %s to %s, at %s",
+                          from.text, to.text, at.text);
+        break;
+    case WINDOW_LIVE:
+        if (has_range)
+            length = snprintf(text, sizeof(text), "allocated from %s to %s and live then",
+                              from.text, to.text);
+        else
+            length =
+                snprintf(text, sizeof(text), "live at %s", window->to.is_end ? to.text : at.text);
+        break;
+    case WINDOW_LEAKS:
+        length = snprintf(text, sizeof(text), "allocated from %s to %s and never released",
+                          from.text, to.text);
+        break;
+    }
+    return memory_pool_copy(pool, text, (size_t)length);
+}
+
 static void write_shown_line(const struct render_input *input, FILE *out)
 {
-    static const char *const texts[VIEW_COUNT] = {
+    static const char *const texts[VIEW_WHOLE_COUNT] = {
         [VIEW_PEAK] = "live at the peak",
         [VIEW_LEAKS] = "live at the end",
         [VIEW_ALLOCATED] = "all that was allocated",
@@ -142,9 +191,12 @@ static void write_shown_line(const struct render_input *input, FILE *out)
     };
     const struct render_options *options = input->options;
     struct profile_cost cost = parts_view_cost(input->profile, options->view);
+    struct memory_pool pool = {.newest = NULL};
 
     fprintf(out, "shown: %s%s", options->shows_pools ? "the program's own pools, " : "",
-            texts[options->view]);
+            options->view == VIEW_WINDOW ? parts_window_text(&pool, input->profile)
+                                         : texts[options->view]);
+    memory_pool_finish(&pool);
     if (options->process_number > 0)
         fprintf(out, ", process %u", parts_filter_pid(input));
     if (options->tid > 0)

@@ -26,6 +26,9 @@ size_t parts_row_limit(const struct render_options *options, size_t count);
 /* Return the pid of the process that is asked for, as users know it; 0: of all. Context: tool. */
 uint32_t parts_filter_pid(const struct render_input *input);
 
+/* Return what a part of the time shows, in words; the pool's. Context: tool. */
+const char *parts_window_text(struct memory_pool *pool, const struct profile *profile);
+
 /* Return the sum of a view over all rows. Context: tool. */
 struct profile_cost parts_view_cost(const struct profile *profile, enum profile_view view);
 

@@ -120,23 +120,47 @@ static void write_filters(struct json_writer *json, const struct render_input *i
     json_write_close(json);
 }
 
-static void write_view(struct json_writer *json, const struct render_input *input)
+/* What is shown, and of which time. */
+static void write_what(struct json_writer *json, const struct profile *profile,
+                       enum profile_view view)
 {
-    static const char *const names[VIEW_COUNT] = {
+    static const char *const names[VIEW_WHOLE_COUNT] = {
         [VIEW_PEAK] = "peak",
         [VIEW_LEAKS] = "leaks",
         [VIEW_ALLOCATED] = "allocated",
         [VIEW_TEMPORARY] = "temporary",
     };
+    static const char *const window_names[] = {
+        [WINDOW_NONE] = "",     [WINDOW_ALLOCATED] = "range", [WINDOW_TEMPORARY] = "temporary",
+        [WINDOW_PEAK] = "peak", [WINDOW_LIVE] = "at",         [WINDOW_LEAKS] = "leaks",
+    };
+    const struct profile_window *window = &profile->window;
+    bool is_window = view == VIEW_WINDOW;
+    bool is_peak = view == VIEW_PEAK;
+    bool is_instant =
+        is_peak || (is_window && (window->kind == WINDOW_PEAK || window->kind == WINDOW_LIVE));
+    uint64_t peak_ns = profile->totals.peak_time_ns;
+
+    json_write_text(json, "what", is_window ? window_names[window->kind] : names[view]);
+    json_write_number(json, "from_ns", is_window ? window->from.time_ns : 0);
+    json_write_number(json, "to_ns",
+                      is_window ? window->to.time_ns
+                      : is_peak ? peak_ns
+                                : profile->end_ns);
+    if (is_instant)
+        json_write_number(json, "instant_ns", is_window ? window->instant_ns : peak_ns);
+    else
+        json_write_null(json, "instant_ns");
+}
+
+static void write_view(struct json_writer *json, const struct render_input *input)
+{
     const struct profile *profile = input->profile;
     enum profile_view view = input->options->view;
     struct profile_cost cost = parts_view_cost(profile, view);
 
     json_write_open_object(json, "view");
-    json_write_text(json, "what", names[view]);
-    json_write_number(json, "from_ns", 0);
-    json_write_number(json, "to_ns",
-                      view == VIEW_PEAK ? profile->totals.peak_time_ns : profile->end_ns);
+    write_what(json, profile, view);
     write_filters(json, input);
     json_write_number(json, "bytes", cost.bytes);
     json_write_number(json, "allocations", cost.allocations);

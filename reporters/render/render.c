@@ -10,7 +10,7 @@ static const struct render_report reports[] = {
     {.name = "summary", .run = render_summary, .needs_profile = true},
     {.name = "table", .run = render_table, .needs_profile = true},
     {.name = "tree", .run = render_tree, .needs_profile = true},
-    {.name = "stats", .run = render_stats, .needs_profile = true},
+    {.name = "stats", .run = render_stats, .needs_profile = true, .has_range_sums = true},
     {.name = "dump", .run = render_dump},
     {.name = "info", .run = render_info},
     {.name = "flamegraph",

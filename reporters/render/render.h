@@ -31,9 +31,10 @@ struct render_options {
     uint32_t tid;                         /* 0: all */
     uint32_t width_columns;               /* of the text; never 0 */
     bool is_json, has_color, is_ascii, shows_runtime, is_inverted;
-    bool shows_pools;  /* the program's own pools in place of the heap */
-    bool has_source;   /* page: source lines go in */
-    bool is_verifying; /* info: every event is read */
+    bool shows_pools;                   /* the program's own pools in place of the heap */
+    bool has_source;                    /* page: source lines go in */
+    bool is_verifying;                  /* info: every event is read */
+    uint32_t first_sample, last_sample; /* page, VIEW_WINDOW: of the time that is shown first */
 };
 
 struct render_input {
@@ -56,6 +57,7 @@ struct render_report {
     render_function *run;
     bool needs_profile;
     bool needs_intervals; /* of the profile */
+    bool has_range_sums;  /* shows all sums of a range of time */
     bool is_page;         /* writes a file of its own by default, not to stdout */
     const char *suffix;   /* page: of the default output's name, ".html" */
 };

@@ -299,6 +299,7 @@ bool render_stats(const struct render_input *input, FILE *out, struct error *err
     paths = paths_create(input->capture, input->frames, input->options->shows_runtime);
     parts_write_header(input, out);
     write_totals(input, out);
+    stats_write_range(input, out);
     stats_write_limit(input, out);
     stats_write_failures(input, paths, out);
     write_allocators(input, out);

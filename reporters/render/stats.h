@@ -29,6 +29,10 @@ struct stats_overhead stats_overhead_of(const struct capture *capture);
 void stats_write_processes(const struct render_input *input, FILE *out);
 void stats_write_threads(const struct render_input *input, FILE *out);
 
+/* Write what happened in a range of time, if one was asked for: text and JSON. Context: tool. */
+void stats_write_range(const struct render_input *input, FILE *out);
+void stats_write_range_json(struct json_writer *json, const struct render_input *input);
+
 /* Write what the program said itself, if anything: its pools, phases, marks. Context: tool. */
 void stats_write_pools(const struct render_input *input, FILE *out);
 void stats_write_phases(const struct render_input *input, FILE *out);

@@ -211,6 +211,7 @@ void stats_write_json(const struct render_input *input, FILE *out)
     write_overhead(&json, input->capture);
     stats_write_words_json(&json, input->profile);
     stats_write_limits_json(&json, input, paths);
+    stats_write_range_json(&json, input);
     json_write_close(&json);
     json_write_finish(&json);
     paths_destroy(paths);

@@ -69,6 +69,16 @@ def test_a_mistake_names_what_was_perhaps_meant(call, arguments, meant):
     (["tree", "--threshold=much", "x"], "much"),
     (["tree", "--color=blue", "x"], "auto|always|never"),
     (["tree", "--leaks", "--allocated", "x"], "use one of them"),
+    (["tree", "--leaks", "--at=end", "x"], "use one of them"),
+    (["tree", "--at=soon", "x"], "--at=soon: use a time such as 1.5s, 200ms or 1m30s"),
+    (["tree", "--at=", "x"], "use a time such as 1.5s"),
+    (["tree", "--at=101%", "x"], "a share such as 40%"),
+    (["tree", "--at=-1s", "x"], "peak, end or mark:NAME"),
+    (["tree", "--at=mark:", "x"], "peak, end or mark:NAME"),
+    (["tree", "--range=5s", "x"], "--range=5s: use A:B, each of them a time such as 1.5s"),
+    (["tree", "--range=1s:soon", "x"], "use A:B"),
+    (["tree", "--range=1s:2s", "--at=1.5s", "x"], "use peak or end together with --range"),
+    (["dump", "--at=1s", "x"], "unknown option --at"),
     (["collect"], "not by hand"),
 ])
 def test_wrong_use_says_what_is_right(call, arguments, said):

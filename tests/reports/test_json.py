@@ -20,7 +20,7 @@ ONE_OBJECT = ["summary", "table", "tree", "stats", "info"]
 # What this version never says: later ones record it.
 NOT_YET = {
     "PYTHON.allocator", "FRAME.module", "NODE.module", "VIEW.filters",
-    "state running", "mode aggregate", "what at", "what range", "kind native",
+    "state running", "mode aggregate", "kind native",
     "kind inlined", "type other", "op exec_failed",
 }
 
@@ -114,6 +114,8 @@ def everything(binary):
             check_report(checker, binary, kind, f"{name}.bin")
     for view in "--leaks", "--allocated", "--temporary-allocations":
         check_report(checker, binary, "stats", "script.bin", view)
+    check_report(checker, binary, "stats", "script.bin", "--at", "90ms")
+    check_report(checker, binary, "stats", "script.bin", "--range", "20ms:90ms")
     check_report(checker, binary, "tree", "script.bin", "--inverted")
     check_report(checker, binary, "info", "script.bin", "--verify")
     return checker

@@ -48,8 +48,8 @@ export function readState(model, link) {
     const state = {
         mode: /** @type {Mode} */ (pick(MODES, fields.m, meta.view)),
         metric: fields.u === 'count' ? 'count' : 'bytes',
-        from: range ? Math.min(Number(range[1]), last) : 0,
-        to: range ? Math.min(Number(range[2]), last) : last,
+        from: Math.min(range ? Number(range[1]) : meta.from, last),
+        to: Math.min(range ? Number(range[2]) : meta.to, last),
         thread: number(fields.thread),
         allocator: number(fields.allocator),
         isInverted: fields.i ? fields.i === '1' : meta.inverted,
@@ -72,14 +72,14 @@ export function readState(model, link) {
  */
 export function stateFields(model, state, node) {
     const { meta } = model;
-    const isWhole = state.from === 0 && state.to >= model.samples.count - 1;
+    const isFirst = state.from === meta.from && state.to === meta.to;
     const flag = (/** @type {boolean} */ is, /** @type {boolean} */ first) =>
         is === first ? '' : is ? '1' : '0';
     return {
         v: state.tab === 'flame' ? '' : state.tab,
         m: state.mode === meta.view ? '' : state.mode,
         u: state.metric === 'bytes' ? '' : state.metric,
-        t: isWhole ? '' : `${state.from}-${state.to}`,
+        t: isFirst ? '' : `${state.from}-${state.to}`,
         thread: state.thread < 0 ? '' : String(state.thread),
         allocator: state.allocator < 0 ? '' : String(state.allocator),
         i: flag(state.isInverted, meta.inverted),

@@ -46,6 +46,8 @@ export function smallModel() {
             directory: '/w',
             endNs: 4e9,
             view: 'peak',
+            from: 0,
+            to: 3,
             inverted: false,
             showsRuntime: false,
             peakSample: 1,

@@ -154,6 +154,18 @@ test('packages are ranked by the area of their boxes', () => {
     );
 });
 
+test('a page opens at the time it was made for, and its link leaves it', () => {
+    const model = smallModel();
+    Object.assign(model.meta, { view: 'allocated', from: 1, to: 2 });
+    const { state } = readState(model, '');
+    assert.deepEqual([state.mode, state.from, state.to], ['allocated', 1, 2]);
+    assert.equal(formatLink(stateFields(model, state, '')), '#');
+    Object.assign(state, { from: 0, to: 3 });
+    const link = formatLink(stateFields(model, state, ''));
+    assert.equal(link, '#t=0-3');
+    assert.deepEqual(readState(model, link).state, state);
+});
+
 test('the state goes into a link and comes back', () => {
     const model = smallModel();
     const { state } = readState(model, '');
