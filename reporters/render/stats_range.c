@@ -3,32 +3,39 @@
  */
 #include "print/numbers.h"
 #include "print/units.h"
+#include "print/wrap.h"
 #include "render/stats.h"
 
-static void write_cost(FILE *out, const char *name, const struct profile_cost *cost)
+enum {
+    TITLE_COLUMNS = 13,
+};
+
+static void add_cost(struct wrap_line *line, const char *name, const struct profile_cost *cost)
 {
-    fprintf(out, "   %s %s in %s", name, units_format_size(cost->bytes, 0).text,
-            numbers_format_count(cost->allocations).text);
+    wrap_add(line, "   ", "%s %s in %s", name, units_format_size(cost->bytes, 0).text,
+             numbers_format_count(cost->allocations).text);
 }
 
 void stats_write_range(const struct render_input *input, FILE *out)
 {
     const struct profile_range *range = &input->profile->range;
     const struct profile_window *window = &input->profile->window;
+    struct wrap_line line;
 
     if (!range->is_known)
         return;
-    fprintf(out, "range        %s to %s", units_format_time(window->from.time_ns, 0).text,
-            units_format_time(window->to.time_ns, 0).text);
-    fprintf(out, "   freed %s", numbers_format_count(range->frees).text);
-    write_cost(out, "allocated", &range->allocated);
-    fputs("\n            ", out);
-    write_cost(out, "kept", &range->kept);
-    write_cost(out, "never released", &range->leaked);
-    fprintf(out, "\n               heap %s to %s", units_format_size(range->begin.bytes, 0).text,
-            units_format_size(range->end.bytes, 0).text);
-    fprintf(out, ", highest %s at %s\n", units_format_size(range->peak.bytes, 0).text,
-            units_format_time(range->peak_time_ns, 0).text);
+    wrap_begin(&line, out, input->options->width_columns, "range        ", TITLE_COLUMNS);
+    wrap_add(&line, "", "%s to %s", units_format_time(window->from.time_ns, 0).text,
+             units_format_time(window->to.time_ns, 0).text);
+    add_cost(&line, "allocated", &range->allocated);
+    wrap_add(&line, "   ", "freed %s", numbers_format_count(range->frees).text);
+    add_cost(&line, "kept", &range->kept);
+    add_cost(&line, "never released", &range->leaked);
+    wrap_add(&line, "   ", "heap %s to %s", units_format_size(range->begin.bytes, 0).text,
+             units_format_size(range->end.bytes, 0).text);
+    wrap_add(&line, "   ", "peak %s at %s", units_format_size(range->peak.bytes, 0).text,
+             units_format_time(range->peak_time_ns, 0).text);
+    wrap_end(&line);
 }
 
 static void write_cost_json(struct json_writer *json, const char *bytes_key, const char *count_key,
