@@ -203,41 +203,50 @@ static inline void ledger_drop(struct ledger *ledger, const struct block *block)
         intervals_add(&ledger->intervals, &ledger->timeline, block->row, block->shown, run, cost);
 }
 
-/* It is there because the program allocated it just now. Context: tool. */
-static inline void ledger_count_allocation(struct ledger *ledger, const struct block *block)
+/* So many bytes of a row, or what they stand for, are allocated. */
+static inline void ledger_sum_allocation(struct ledger *ledger, struct row *row, uint64_t bytes,
+                                         struct profile_cost cost)
 {
-    uint64_t bytes = block->bytes;
     unsigned size_class = bytes == 0 ? 0 : 64 - (unsigned)__builtin_clzll(bytes);
-    struct profile_cost cost;
-    struct row *row;
 
-    if (block->row == ROW_NONE)
-        return;
-    row = &ledger->rows.rows[block->row];
-    cost = ledger_cost(ledger, block);
     row->allocated_bytes += cost.bytes;
     row->allocations += cost.allocations;
-    ledger->variances[VIEW_ALLOCATED] += ledger_variance(ledger, block);
     ledger->size_bytes[size_class] += cost.bytes;
     ledger->size_allocations[size_class] += cost.allocations;
 }
 
-/* Add to, or with a step of -1 (all bits set) take from, the counts of releases. */
+/* It is there because the program allocated it just now. Context: tool. */
+static inline void ledger_count_allocation(struct ledger *ledger, const struct block *block)
+{
+    if (block->row == ROW_NONE)
+        return;
+    ledger_sum_allocation(ledger, &ledger->rows.rows[block->row], block->bytes,
+                          ledger_cost(ledger, block));
+    ledger->variances[VIEW_ALLOCATED] += ledger_variance(ledger, block);
+}
+
+/* Add to, or with a step of -1 (all bits set) take from, what was temporary. Context: tool. */
+static inline void ledger_step_temporary(struct ledger *ledger, const struct block *block,
+                                         struct profile_cost cost, uint64_t step)
+{
+    struct profile_cost *temporary = &ledger->rows.extras[block->row].temporary;
+
+    temporary->bytes += step * cost.bytes;
+    temporary->allocations += step * cost.allocations;
+    ledger->totals.temporary_allocations += step * cost.allocations;
+}
+
+/* The same with the counts of releases. */
 static inline void ledger_step_release(struct ledger *ledger, const struct block *block,
                                        uint32_t stream, uint8_t lifetime, bool is_temporary,
                                        uint64_t step)
 {
     struct profile_cost cost = ledger_cost(ledger, block);
-    struct profile_cost *temporary;
 
     ledger->threads[stream].frees += step * cost.allocations;
     ledger->lifetimes[lifetime] += step * cost.allocations;
-    if (!is_temporary)
-        return;
-    temporary = &ledger->rows.extras[block->row].temporary;
-    temporary->bytes += step * cost.bytes;
-    temporary->allocations += step * cost.allocations;
-    ledger->totals.temporary_allocations += step * cost.allocations;
+    if (is_temporary)
+        ledger_step_temporary(ledger, block, cost, step);
 }
 
 /* Return when the next tick begins that is known; UINT64_MAX: none is. Context: tool. */

@@ -51,6 +51,15 @@ static uint64_t highest_from(const struct marks *marks, uint64_t piece)
     return low < marks->high_count ? marks->highs[low].bytes : 0;
 }
 
+/* The phase's last piece has been cut. */
+static void close_phase(struct marks *marks, uint64_t to_ns, size_t index)
+{
+    struct profile_phase *phase = &marks->phases[index];
+
+    phase->to_ns = to_ns;
+    phase->peak_bytes = highest_from(marks, marks->first_pieces[index]);
+}
+
 static void begin_phase(struct marks *marks, struct ledger *ledger, const struct event *event)
 {
     struct live_block *open;
@@ -69,18 +78,11 @@ static void begin_phase(struct marks *marks, struct ledger *ledger, const struct
         .name_number = event->address,
     };
     marks->first_pieces[marks->phase_count] = marks->piece;
-    /* A number that is given twice is not right: the later one is meant from now on. */
+    /* A number that is given twice is not right: the earlier one is over. */
     open = live_blocks_put(&marks->open, key_of(event), &is_new);
+    if (!is_new)
+        close_phase(marks, ledger->now_ns, open->block.bytes);
     open->block = (struct block){.bytes = marks->phase_count++};
-}
-
-/* The phase's last piece has been cut. */
-static void close_phase(struct marks *marks, uint64_t to_ns, size_t index)
-{
-    struct profile_phase *phase = &marks->phases[index];
-
-    phase->to_ns = to_ns;
-    phase->peak_bytes = highest_from(marks, marks->first_pieces[index]);
 }
 
 static void end_phase(struct marks *marks, struct ledger *ledger, const struct event *event)

@@ -387,6 +387,7 @@ struct replay *replay_open(const struct capture *capture, const struct profile_o
     replay->options = options;
     replay->ledger = ledger;
     replay->tick = UINT64_MAX;
+    replay->slow_count = 1;
     replay->first_domain = options->shows_pools ? DOMAIN_POOL : DOMAIN_HEAP;
     replay->domain_count = options->shows_pools ? 1 : DOMAIN_MAP - DOMAIN_HEAP + 1;
     (void)replay_extend(replay); /* nothing has been told: nothing can be too late */

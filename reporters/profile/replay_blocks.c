@@ -8,24 +8,12 @@
 
 enum {
     PREFETCH_AHEAD = 16, /* events; far enough for a cache miss to be over */
-    PYTHON_REALLOC = 2,  /* of the four entries of each Python domain */
-    PYTHON_ENTRIES = 4,
-    PYTHON_DOMAINS = 3,
+    MOST_SLOW = 512, /* events, before it is looked again whether nothing is to be seen of them */
 };
 
 static uint64_t key_of(const struct event *event)
 {
     return replay_key(event->domain, event->address);
-}
-
-/* Is a release by this entry followed by its result? */
-static bool is_realloc(uint8_t allocator)
-{
-    if (allocator == ALLOCATOR_REALLOC || allocator == ALLOCATOR_REALLOCARRAY)
-        return true;
-    return allocator >= ALLOCATOR_PYMALLOC &&
-           allocator < ALLOCATOR_PYMALLOC + PYTHON_ENTRIES * PYTHON_DOMAINS &&
-           (allocator - ALLOCATOR_PYMALLOC) % PYTHON_ENTRIES == PYTHON_REALLOC;
 }
 
 /*
@@ -176,9 +164,9 @@ static inline void replay_free(struct replay *replay, struct replay_process *pro
         legacy_touch(&process->legacy, key);
         live = live_blocks_find(&process->blocks, key);
     }
-    if (is_realloc(event->allocator) && replay->is_partial)
+    if (replay_is_realloc(event->allocator) && replay->is_partial)
         replay_release_block(replay, event->stream, key);
-    else if (is_realloc(event->allocator))
+    else if (replay_is_realloc(event->allocator))
         replay_wait(replay, event->stream, (struct pending){.is_set = true, .key = key});
     else if (live != NULL)
         take_block(replay, process, live, event->stream, NULL);
@@ -186,7 +174,8 @@ static inline void replay_free(struct replay *replay, struct replay_process *pro
         inherited_remove(&process->inherited, key);
 }
 
-void replay_events(struct replay *replay, const struct event *events, uint32_t count)
+/* One after the other, whatever they are. */
+static void tell_events(struct replay *replay, const struct event *events, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         const struct event *event = &events[i];
@@ -204,5 +193,28 @@ void replay_events(struct replay *replay, const struct event *events, uint32_t c
             replay_free(replay, process, event);
         else
             replay_rare(replay, event);
+    }
+}
+
+/*
+ * Where there is something to be seen of an event there often is of the next ones too: the more have
+ * been, the more are told before it is looked again.
+ */
+void replay_events(struct replay *replay, const struct event *events, uint32_t count)
+{
+    uint32_t i = 0;
+
+    while (i < count) {
+        uint32_t quiet_count = replay_quiet(replay, events + i, count - i);
+        uint32_t slow_count;
+
+        if (quiet_count > replay->slow_count)
+            replay->slow_count = 1;
+        else if (replay->slow_count < MOST_SLOW)
+            replay->slow_count *= 2;
+        i += quiet_count;
+        slow_count = count - i < replay->slow_count ? count - i : replay->slow_count;
+        tell_events(replay, events + i, slow_count);
+        i += slow_count;
     }
 }

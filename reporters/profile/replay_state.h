@@ -23,6 +23,9 @@
 enum {
     UNDO_DEPTH = 4, /* releases of a thread that can still be taken back */
     REPLAY_DOMAIN_SHIFT = 57,
+    PYTHON_REALLOC = 2, /* of the four entries of each Python domain */
+    PYTHON_ENTRIES = 4,
+    PYTHON_DOMAINS = 3,
 };
 
 /* A range or its part, as it was when it was released. */
@@ -96,6 +99,7 @@ struct replay {
     bool is_partial; /* not all blocks are there: what follows a release need not be its result */
     /* Domains whose blocks the rows show: from the first on, so many. */
     uint8_t first_domain, domain_count;
+    uint32_t slow_count; /* events that are told one by one before others are tried */
     struct marks marks;
     struct pools pools;
     struct failures failures;
@@ -112,6 +116,13 @@ void replay_prepare(struct replay *replay, const struct event *event);
 
 /* Tell an event that is neither ALLOC nor FREE. Context: tool. */
 void replay_rare(struct replay *replay, const struct event *event);
+
+/*
+ * Tell events of one thread of which only sums are to be seen. events: count of them, at least one.
+ * Returns how many of the first ones have been told so: the next one is something else.
+ * Context: tool.
+ */
+uint32_t replay_quiet(struct replay *replay, const struct event *events, uint32_t count);
 
 /* Take a block away because its release took place. Context: tool. */
 void replay_release_block(struct replay *replay, uint32_t stream, uint64_t key);
@@ -163,6 +174,16 @@ static inline bool replay_is_same_block(uint64_t left, uint64_t right)
     return left == right || ((left & ~domains) == (right & ~domains) &&
                              replay_shares_addresses(left >> REPLAY_DOMAIN_SHIFT & 7) &&
                              replay_shares_addresses(right >> REPLAY_DOMAIN_SHIFT & 7));
+}
+
+/* Is a release by this entry followed by its result? Context: tool. */
+static inline bool replay_is_realloc(uint8_t allocator)
+{
+    if (allocator == ALLOCATOR_REALLOC || allocator == ALLOCATOR_REALLOCARRAY)
+        return true;
+    return allocator >= ALLOCATOR_PYMALLOC &&
+           allocator < ALLOCATOR_PYMALLOC + PYTHON_ENTRIES * PYTHON_DOMAINS &&
+           (allocator - ALLOCATOR_PYMALLOC) % PYTHON_ENTRIES == PYTHON_REALLOC;
 }
 
 /* Return the key of a block in a domain. Context: tool. */

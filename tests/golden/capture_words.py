@@ -24,6 +24,9 @@ class Words:
         elif event.life == fmt.PHASE:
             phase = [*said, None, self.heap, False]
             self.phases.append(phase)
+            before = self.open_phases.get((event.process, event.bytes))
+            if before:
+                before[4] = self.now
             self.open_phases[event.process, event.bytes] = phase
         elif event.life == fmt.PHASE_END:
             phase = self.open_phases.pop((event.process, event.bytes), None)

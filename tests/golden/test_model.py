@@ -14,6 +14,7 @@ pytest.importorskip("xxhash")
 import capture_format as fmt
 import capture_model
 import captures
+from capture_calm import calm
 
 FOLDER = pathlib.Path(__file__).parent
 BUILD = pathlib.Path(os.environ.get("MEMTRACK_BUILD", FOLDER.parents[1] / "build"))
@@ -96,6 +97,13 @@ def test_random_programs_are_understood_alike(tmp_path, seed):
                                      forks=seed % 4), threshold=seed % 3)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_what_happens_below_the_peak_is_summed_up_alike(tmp_path, seed):
+    data = calm(seed, turns=80, threads=1 + seed % 3, forks=seed % 5)
+    compare(tmp_path, data, tid=10)
+    assert compare(tmp_path, data, threshold=seed % 3)["totals"]["frees"] > 1000
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_what_was_left_out_is_no_mistake(tmp_path, seed):
     model = compare(tmp_path, captures.storm(seed, steps=900, threads=1 + seed % 5, forks=seed % 3,
@@ -117,6 +125,31 @@ def test_what_forked_children_inherit_is_understood_alike(tmp_path, seed):
     model = compare(tmp_path, captures.storm(seed, steps=9000, threads=2, forks=5 + 3 * seed,
                                              places=20_000))
     assert sum(owner["allocations"] > 0 for owner in model["processes"]) > 3
+
+
+def test_a_later_child_inherits_what_came_below_the_peak(tmp_path):
+    trace = captures.Trace()
+    trace.session("server")
+    stack = captures.script_stack(trace)("<module> main")
+    process = trace.process(1, arguments=["server"])
+    main = process.thread(1)
+    main.free(main.alloc(captures.HEAP - captures.MIB, captures.MIB, stack))
+    for i in range(4000):
+        main.alloc(captures.HEAP + 4096 * i, 24, stack)
+    for pid in (2, 3):
+        for i in range(0, 4000, 40):
+            main.free(captures.HEAP + 4096 * i)
+            main.alloc(captures.HEAP + 4096 * i + 64 * pid, 24, stack)
+        trace.wait(1)
+        child = trace.process(pid, parent=process, how=captures.FORK)
+        only = child.thread(pid)
+        for i in range(0, 4000, 40):
+            only.free(captures.HEAP + 4096 * i + 64 * pid)
+            main.free(captures.HEAP + 4096 * i + 64 * pid)
+            main.alloc(captures.HEAP + 4096 * i, 24, stack)
+        trace.wait(1)
+    totals = compare(tmp_path, trace.finish())["totals"]
+    assert totals["unknown_frees"] == totals["order_violations"] == 0
 
 
 @pytest.mark.parametrize("write, what", [
