@@ -8,12 +8,13 @@ import tempfile
 import figures
 import measure
 import servers
+import stored
 import streams
 import suites
 import tools
 
 SECTIONS = {**figures.SECTIONS, "suite": suites.suite, "streams": streams.streams,
-            "servers": servers.servers}
+            "servers": servers.servers, "stored": stored.stored}
 HEAD = ("figure", "plain", "memtrack", "at most", "holds", "whole tree", "memray", "heaptrack")
 
 

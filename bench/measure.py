@@ -22,6 +22,7 @@ class Sample:
     wall: float
     peak_rss: int       # bytes, of the largest process waited for
     words: dict         # all that the program said: lines `NAME NUMBER`
+    text: str = ""      # all of it, as it came
 
 
 def adopt_orphans():
@@ -68,7 +69,7 @@ def run_once(argv, env=None):
         raise RuntimeError(f"{argv}: exit {ended.returncode}\n{ended.stdout}\n{ended.stderr}")
     words = _words(ended.stdout)
     return Sample(words.get("cpu", 0.0), _cpu(after) - _cpu(before), wall,
-                  after.ru_maxrss * 1024, words)
+                  after.ru_maxrss * 1024, words, ended.stdout)
 
 
 def in_turns(commands, rounds):
