@@ -38,6 +38,9 @@ struct opening {
     size_t offset;                /* of the section looked at */
     uint64_t section_count;       /* of all types, so far */
     uint64_t directory_offset;    /* as the trailer says */
+    uint64_t listed_count;        /* of the sections before it, as many as its parts have told */
+    size_t listed_offset;         /* of the next that it is to tell */
+    bool is_listing;              /* its first part has been seen: nothing else may follow */
     uint8_t *unpacked;            /* room for a payload */
     size_t unpacked_capacity;
     capture_progress *progress;
@@ -123,37 +126,49 @@ static void take_model(struct opening *opening, const struct section *section)
     };
 }
 
-/* Compare the directory with the sections before it, walking over their headers again. */
-static bool check_directory(struct opening *opening, const struct section *directory,
-                            size_t sections_offset)
+/* Compare entries of the directory with the sections' own headers, walking over them again. */
+static bool fits_sections(struct opening *opening, const uint8_t *entries, uint64_t count)
 {
-    size_t offset = sections_offset;
-    uint64_t count = opening->section_count;
-    uint8_t *entries;
-    bool is_right;
-
-    if (opening->capture->state != CAPTURE_CLEAN)
-        return true; /* its trailer is missing: what is wrong is behind it */
-    if (opening->offset != opening->directory_offset ||
-        directory->next_offset != opening->content.size_bytes)
-        return spoil(opening, opening->offset, "directory in the midst of a capture",
-                     capture_remedy_damaged);
-    entries = memory_allocate(directory->raw_bytes, 1);
-    is_right = directory->raw_bytes == count * DIRECTORY_ENTRY_BYTES &&
-               capture_unpack(directory->payload, directory->payload_bytes,
-                              directory->flags & SECTION_LZ4, directory->raw_bytes, entries);
-    for (uint64_t i = 0; i < count && is_right; i++) {
+    for (uint64_t i = 0; i < count; i++) {
         const uint8_t *entry = entries + i * DIRECTORY_ENTRY_BYTES;
         struct section section;
 
-        is_right = section_read(&opening->content, offset, &section, NULL) &&
-                   le_load_u64(entry) == offset && entry[DIRECTORY_AT_TYPE] == section.type &&
-                   le_load_u32(entry + DIRECTORY_AT_STREAM) == section.stream &&
-                   le_load_u64(entry + DIRECTORY_AT_SEGMENT) == section.first_segment;
-        offset = is_right ? section.next_offset : offset;
+        if (!section_read(&opening->content, opening->listed_offset, &section, NULL) ||
+            le_load_u64(entry) != opening->listed_offset ||
+            entry[DIRECTORY_AT_TYPE] != section.type ||
+            le_load_u32(entry + DIRECTORY_AT_STREAM) != section.stream ||
+            le_load_u64(entry + DIRECTORY_AT_SEGMENT) != section.first_segment)
+            return false;
+        opening->listed_offset = section.next_offset;
     }
+    opening->listed_count += count;
+    return true;
+}
+
+/* Take a part of the directory: one section of it, or of the several that it needs when it is long. */
+static bool check_directory(struct opening *opening, const struct section *part)
+{
+    uint64_t count = part->raw_bytes / DIRECTORY_ENTRY_BYTES;
+    bool is_last = part->next_offset == opening->content.size_bytes, is_right;
+    uint8_t *entries;
+
+    if (opening->capture->state != CAPTURE_CLEAN)
+        return true; /* its trailer is missing: what is wrong is behind it */
+    if (!opening->is_listing && opening->offset != opening->directory_offset)
+        return spoil(opening, opening->offset, "directory in the midst of a capture",
+                     capture_remedy_damaged);
+    opening->is_listing = true;
+    /* The sections that it is to tell are those before its first part: section_count stays. */
+    is_right = part->raw_bytes % DIRECTORY_ENTRY_BYTES == 0 &&
+               (is_last ? count == opening->section_count - opening->listed_count
+                        : count <= opening->section_count - opening->listed_count);
+    entries = memory_allocate(part->raw_bytes, 1);
+    is_right = is_right &&
+               capture_unpack(part->payload, part->payload_bytes, part->flags & SECTION_LZ4,
+                              part->raw_bytes, entries) &&
+               fits_sections(opening, entries, count);
     free(entries);
-    return is_right || spoil(opening, directory->payload_offset,
+    return is_right || spoil(opening, part->payload_offset,
                              "directory that does not fit the sections", capture_remedy_damaged);
 }
 
@@ -171,7 +186,7 @@ static bool is_being_written(const struct opening *opening)
 }
 
 /* Take one section. Returns false when there is nothing more to take. */
-static bool take_section(struct opening *opening, size_t sections_offset)
+static bool take_section(struct opening *opening)
 {
     struct capture *capture = opening->capture;
     struct section section;
@@ -188,6 +203,9 @@ static bool take_section(struct opening *opening, size_t sections_offset)
         capture->damage = (struct capture_damage){true, section.payload_offset, err};
         return false;
     }
+    if (opening->is_listing && section.type != SECTION_DIRECTORY)
+        return spoil(opening, opening->directory_offset, "directory in the midst of a capture",
+                     capture_remedy_damaged);
     if (section.type == SECTION_RECORDS || section.type == SECTION_EVENTS)
         capture->model_count = 0;
     if (section.type == SECTION_MODEL)
@@ -197,8 +215,8 @@ static bool take_section(struct opening *opening, size_t sections_offset)
     else if (section.type == SECTION_EVENTS)
         is_taken = take_events(opening, &section);
     else if (section.type == SECTION_DIRECTORY)
-        is_taken = check_directory(opening, &section, sections_offset);
-    opening->section_count++;
+        is_taken = check_directory(opening, &section);
+    opening->section_count += !opening->is_listing;
     opening->offset = section.next_offset;
     return is_taken;
 }
@@ -217,8 +235,8 @@ static bool take_all(struct opening *opening, size_t sections_offset)
 {
     struct capture *capture = opening->capture;
 
-    opening->offset = sections_offset;
-    while (opening->offset < opening->content.size_bytes && take_section(opening, sections_offset))
+    opening->offset = opening->listed_offset = sections_offset;
+    while (opening->offset < opening->content.size_bytes && take_section(opening))
         if (!goes_on(opening))
             return false;
     if (capture->state == CAPTURE_TRUNCATED)

@@ -22,6 +22,7 @@ SUPERBLOCK_BYTES = 64
 HEADER_BYTES = 56
 EVENT_BYTES = 16
 MAX_RAW_BYTES = 1 << 24
+DIRECTORY_MAX_ENTRIES = MAX_RAW_BYTES // 24
 
 EVENTS, RECORDS, DIRECTORY, MODEL = 1, 2, 3, 4
 FLAG_LZ4 = 1
@@ -286,13 +287,18 @@ class CaptureWriter:
                     records=len(payload) // EVENT_BYTES, stream=stream, process=process,
                     segment=segment, coder=self.coder, pack=pack)
 
-    def finish(self):
-        """Write directory and trailer: the capture is clean. Returns all of it."""
+    def finish(self, most_entries=DIRECTORY_MAX_ENTRIES):
+        """Write directory and trailer: the capture is clean. Returns all of it.
+
+        most_entries: as many does a section of the directory list.
+        """
         self.records()
-        directory = b"".join(struct.pack("<QB3sIQ", offset, kind, bytes(3), stream, segment)
-                             for offset, kind, stream, segment in self.sections)
+        entries = [struct.pack("<QB3sIQ", offset, kind, bytes(3), stream, segment)
+                   for offset, kind, stream, segment in self.sections]
         offset = len(self.data)
-        self.data += section(DIRECTORY, directory, records=len(self.sections))
+        for first in range(0, len(entries), most_entries):
+            part = entries[first:first + most_entries]
+            self.data += section(DIRECTORY, b"".join(part), records=len(part))
         trailer = struct.pack("<QQ8s", offset, len(self.data) + 32, TRAILER_MAGIC)
         self.data += trailer + struct.pack("<Q", checksum(trailer))
         return bytes(self.data)

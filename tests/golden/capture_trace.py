@@ -119,11 +119,11 @@ class Trace:
             self.writer.bound(process.number, process.segment)
             process.current = None  # what comes now is beyond the bound
 
-    def finish(self, **summary):
+    def finish(self, most_entries=fmt.DIRECTORY_MAX_ENTRIES, **summary):
         self.flush()
         self.writer.summary(**{"cpu_ns": 1_000_000, "ended_ns": self.now_ns(), "reason": "",
                                **summary})
-        return self.writer.finish()
+        return self.writer.finish(most_entries)
 
 
 class Process:

@@ -7,6 +7,7 @@ the command, and its figures are compared with those of the reader in Python.
 import json
 import pathlib
 import re
+import struct
 import subprocess
 import sys
 
@@ -194,3 +195,53 @@ def test_what_is_before_an_impossible_event_is_reported(binary, tmp_path):
     stats = json.loads(run(binary, "stats", "--json", path).stdout)
     assert stats["totals"]["allocations"] == 10
     assert any("event that is not right" in text for text in stats["capture"]["warnings"])
+
+
+def listed(most_entries):
+    """A capture of some sections, and where each section of its directory begins."""
+    trace = captures.Trace(section_records=3)
+    trace.session("listed")
+    process = trace.process(1)
+    thread = process.thread(1)
+    for i in range(20):
+        thread.alloc(0x1000 + 64 * i, 48, trace.stack(0, MALLOC))
+    process.end()
+    data = trace.finish(most_entries)
+    offset, offsets = struct.unpack_from("<Q", data, len(data) - 32)[0], []
+    while offset < len(data) - 32:
+        offsets.append(offset)
+        offset = fmt.read_section(data, offset)[1]
+    return data, offsets
+
+
+def with_end(data, directory_offset):
+    """The trailer again, for another size."""
+    trailer = struct.pack("<QQ8s", directory_offset, len(data) + 32, fmt.TRAILER_MAGIC)
+    return data + trailer + struct.pack("<Q", fmt.checksum(trailer))
+
+
+@pytest.mark.parametrize("most_entries", [1, 2, 5, 1000])
+def test_a_long_directory_is_several_sections(binary, tmp_path, most_entries):
+    path = tmp_path / "app.bin"
+    data, offsets = listed(most_entries)
+    assert (len(offsets) > 1) == (most_entries < 1000)
+    path.write_bytes(data)
+    ended = run(binary, "stats", "--json", path)
+    assert (ended.returncode, ended.stderr) == (DONE, "")
+    assert json.loads(ended.stdout)["totals"]["allocations"] == 20
+
+
+def test_a_long_directory_that_is_wrong_is_damage(binary, tmp_path):
+    path = tmp_path / "app.bin"
+    data, offsets = listed(3)
+    head, parts = data[:offsets[0]], [data[begin:end] for begin, end in
+                                      zip(offsets, offsets[1:] + [len(data) - 32])]
+    wrongs = [parts[:-1], parts[1:], parts + parts[-1:], parts[:1] * len(parts),
+              parts[:1] + [fmt.section(fmt.RECORDS, b"", records=0)] + parts[1:],
+              parts + [fmt.section(fmt.RECORDS, b"", records=0)]]
+    for number, wrong in enumerate(wrongs):
+        path.write_bytes(with_end(head + b"".join(wrong), offsets[0]))
+        ended = run(binary, "stats", "--json", path)
+        assert_said(ended, path, path.stat().st_size)
+        assert "directory" in ended.stderr, number
+        assert json.loads(ended.stdout)["totals"]["allocations"] == 20

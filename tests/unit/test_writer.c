@@ -4,6 +4,7 @@
  */
 #include "capture/writer.h"
 
+#include "capture/capture.h"
 #include "capture/section.h"
 #include "memtrack/format.h"
 #include "memtrack/varint.h"
@@ -290,4 +291,31 @@ TEST(a_full_disk_leaves_whole_sections_and_is_remembered)
     CHECK(!capture_writer_close(writer, &later));
     CHECK_TEXT(later.text, err.text);
     CHECK_EQUAL(load().size_bytes, capture.size_bytes);
+}
+
+TEST(a_directory_of_more_sections_than_one_can_list_is_several)
+{
+    static const uint8_t unknown_record[] = {100, 0};
+    const uint64_t count = SECTION_MAX_RAW_BYTES / DIRECTORY_ENTRY_BYTES + 3;
+    struct writer_section section = {
+        .type = SECTION_RECORDS,
+        .record_count = 1,
+        .payload = unknown_record,
+        .payload_bytes = sizeof(unknown_record),
+    };
+    struct capture_writer *writer;
+    struct capture *capture;
+    struct error err = {""};
+
+    make_directory();
+    writer = capture_writer_open(path, false, uuid, 0, NULL);
+    for (uint64_t i = 0; i < count; i++)
+        CHECK(capture_writer_section(writer, &section, NULL));
+    CHECK(capture_writer_close(writer, NULL));
+    capture = capture_open(path, NULL, NULL, &err);
+    CHECK(capture != NULL);
+    CHECK_TEXT(capture->damage.error.text, "");
+    CHECK(!capture->damage.is_damaged);
+    CHECK_EQUAL(capture->state, CAPTURE_CLEAN);
+    capture_close(capture);
 }
