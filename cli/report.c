@@ -259,11 +259,10 @@ static bool show_window(struct report *report, const struct profile_options *opt
     if (!view_find(&report->choice, report->profile, &window, err))
         return false;
     window.has_sums = report->row->has_range_sums && report->choice.range != NULL;
-    if (report->row->needs_intervals)
-        profile_show_samples(report->profile, &window, &report->options.first_sample,
-                             &report->options.last_sample);
-    else
-        profile_show_window(report->profile, options, &window); /* progress_step() goes on */
+    if (!report->row->needs_intervals)
+        return profile_show_window(report->profile, options, &window, err);
+    profile_show_samples(report->profile, &window, &report->options.first_sample,
+                         &report->options.last_sample);
     return true;
 }
 
@@ -273,7 +272,8 @@ static bool build_profile(struct report *report, struct error *err)
     bool has_window = report->options.view == VIEW_WINDOW, is_there = true;
     struct progress progress;
     struct profile_options options = {
-        .has_intervals = report->row->needs_intervals || report->choice.kind == WINDOW_PEAK,
+        .has_intervals = report->row->needs_intervals || report->choice.kind == WINDOW_PEAK ||
+                         report->capture->event_record_count == 0,
         .shows_pools = report->options.shows_pools,
         .temporary_threshold = report->options.temporary_threshold,
         .process_number = report->options.process_number,

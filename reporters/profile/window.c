@@ -360,7 +360,7 @@ static bool read_window(struct look *look)
 }
 
 bool profile_show_window(struct profile *profile, const struct profile_options *options,
-                         const struct profile_window *window)
+                         const struct profile_window *window, struct error *err)
 {
     struct look look = {.profile = profile, .options = options, .window = window};
     bool is_done;
@@ -368,6 +368,8 @@ bool profile_show_window(struct profile *profile, const struct profile_options *
     profile->window = *window;
     if (window_is_known(profile))
         return true;
+    if (profile->capture->event_record_count == 0 && profile->totals.allocations > 0)
+        return window_move_to_samples(profile, err);
     look.ledger = memory_allocate(1, sizeof(*look.ledger));
     ledger_init(look.ledger, profile->capture, false);
     look.ledger->leaks_born = &look.births;
@@ -379,6 +381,8 @@ bool profile_show_window(struct profile *profile, const struct profile_options *
     free(look.births.from.ordinals);
     free(look.births.to.ordinals);
     free(look.rows);
+    if (!is_done)
+        error_set(err, "%s: reading it was given up", profile->capture->file);
     return is_done;
 }
 

@@ -9,6 +9,8 @@
 #ifndef PROFILE_WINDOW_H
 #define PROFILE_WINDOW_H
 
+#include "base/error.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -44,6 +46,9 @@ struct profile_window {
     bool has_sums; /* struct profile_range is wanted too */
     /* Set where the window is shown: the instant of what is live; 0 for the other kinds. */
     uint64_t instant_ns;
+    /* Set likewise: 0: the bounds are as they were asked for. Else there are no events, and the bounds
+       have been moved to what is known, one instant in so many nanoseconds. */
+    uint64_t resolution_ns;
 };
 
 /* What happened in a range. */
@@ -63,13 +68,15 @@ struct profile_bound profile_bound_at(const struct profile *profile, uint64_t ti
 
 /*
  * Make a window what VIEW_WINDOW of the rows shows: of what is known where that says it exactly, else
- * by reading the events again.
- * profile: as profile_build() has made it with the same options; its other views may be gone then,
- * and its intervals are.
- * Returns false when progress gave up: the profile is of no use then. Context: tool.
+ * by reading the events again. Where a capture has a model and no events, the window becomes one
+ * that the samples show exactly.
+ * profile: as profile_build() has made it with the same options, with intervals where there may be no
+ * events; its other views may be gone then, and its intervals are.
+ * Returns false with err when progress gave up, or nothing is known of what is asked for: the profile
+ * is of no use then. Context: tool.
  */
 bool profile_show_window(struct profile *profile, const struct profile_options *options,
-                         const struct profile_window *window);
+                         const struct profile_window *window, struct error *err);
 
 /*
  * Likewise, but for what the samples can tell, as the page shows it: what was live in the sample of the

@@ -162,6 +162,44 @@ bool window_is_known(struct profile *profile)
     return true;
 }
 
+bool window_move_to_samples(struct profile *profile, struct error *err)
+{
+    struct profile_window *window = &profile->window;
+    uint64_t bucket_ns = bucket_length_ns(profile);
+    uint32_t first = sample_at(profile, window->from.time_ns);
+    uint32_t last = sample_at(profile, window->to.time_ns);
+    uint64_t before_ns = first > 0 ? profile->samples[first - 1].time_ns : 0;
+    uint64_t end_ns = (last + UINT64_C(1)) * bucket_ns;
+    bool is_instant = window->kind == WINDOW_LIVE && is_from_start(window);
+
+    if (window->kind == WINDOW_ALLOCATED || window->kind == WINDOW_TEMPORARY ||
+        profile->intervals == NULL) {
+        error_set(
+            err,
+            "%s: has no events: of a range of time it tells what was never released (--leaks), "
+            "what was live where it ends (--at=end) and at its highest moment (--at=peak)",
+            profile->capture->file);
+        return false;
+    }
+    window->resolution_ns = bucket_ns;
+    window->from = (struct profile_bound){.time_ns = first > 0 ? before_ns : 0};
+    window->to = (struct profile_bound){.time_ns = profile->samples[last].time_ns};
+    if (is_instant) {
+        window->from.time_ns = 0;
+        show_sample(profile, last);
+    } else if (window->kind == WINDOW_PEAK) {
+        window->from.time_ns = first * bucket_ns;
+        window->to.time_ns = end_ns < profile->end_ns ? end_ns : profile->end_ns;
+        show_sample(profile, highest_sample(profile, first, last));
+    } else if (window->kind == WINDOW_LIVE) {
+        show_intervals(profile, (struct choice){first, last, last});
+        window->instant_ns = window->to.time_ns;
+    } else {
+        show_intervals(profile, (struct choice){first, last, profile->sample_count});
+    }
+    return true;
+}
+
 /* Of the whole run the page has the exact numbers. */
 static void show_whole(struct profile *profile)
 {

@@ -4,6 +4,8 @@
 #ifndef PROFILE_WINDOW_KNOWN_H
 #define PROFILE_WINDOW_KNOWN_H
 
+#include "base/error.h"
+
 #include <stdbool.h>
 
 struct profile;
@@ -14,5 +16,11 @@ struct profile;
  * Context: tool.
  */
 bool window_is_known(struct profile *profile);
+
+/*
+ * Make profile->window one that the samples show exactly, near to what it is, and show it.
+ * Returns false with err when they do not show such a thing. Context: tool.
+ */
+bool window_move_to_samples(struct profile *profile, struct error *err);
 
 #endif

@@ -178,6 +178,10 @@ const char *parts_window_text(struct memory_pool *pool, const struct profile *pr
                           from.text, to.text);
         break;
     }
+    if (window->resolution_ns > 0)
+        length +=
+            snprintf(text + length, sizeof(text) - (size_t)length, " (known: one instant in %s)",
+                     units_format_time(window->resolution_ns, 0).text);
     return memory_pool_copy(pool, text, (size_t)length);
 }
 

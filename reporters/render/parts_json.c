@@ -151,6 +151,7 @@ static void write_what(struct json_writer *json, const struct profile *profile,
         json_write_number(json, "instant_ns", is_window ? window->instant_ns : peak_ns);
     else
         json_write_null(json, "instant_ns");
+    json_write_number_or_null(json, "resolution_ns", is_window ? window->resolution_ns : 0);
 }
 
 static void write_view(struct json_writer *json, const struct render_input *input)

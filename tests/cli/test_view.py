@@ -7,6 +7,8 @@ import pathlib
 
 import pytest
 
+import capture_stored
+
 DATA = pathlib.Path(__file__).resolve().parents[1] / "golden" / "data"
 SCRIPT, WORDS, SAMPLED = (DATA / f"{name}.bin" for name in ("script", "words", "sampled"))
 END_NS = 189_000_000  # of script.bin
@@ -144,3 +146,21 @@ def test_the_page_opens_at_the_time_that_is_asked_for(call):
         meta, words = page_meta(call, "--range=20ms:90ms", *options)
         assert (meta["view"], meta["from"], meta["to"]) == (mode, 20, 90)
         assert said in words
+
+
+def test_a_capture_without_events_says_which_instants_it_knows(call, view, tmp_path):
+    path = tmp_path / "app.bin"
+    path.write_bytes(capture_stored.without_events(SCRIPT.read_bytes())[0])
+    for options, said in [
+            (["--at=90.5ms"], "live at 90.0 ms (known: one instant in 1.00 ms):"),
+            (["--at=end"], "live at the end:"),
+            (["--range=20ms:90ms", "--leaks"],
+             "allocated from 19.0 ms to 90.0 ms and never released (known: one instant in 1.00 ms):")]:
+        lines = call("tree", *options, path).stdout.decode().splitlines()
+        assert lines[2].startswith("shown: " + said), lines[2]
+    assert view(path, "--at=90.5ms")["resolution_ns"] == 1_000_000
+    assert view(SCRIPT, "--at=90.5ms")["resolution_ns"] is None
+    ended = call("stats", "--range=20ms:90ms", path)
+    assert ended.returncode == 2 and ended.stdout == b""
+    assert b"has no events: of a range of time it tells" in ended.stderr
+    assert view(path, "--range=20ms:90ms", "--leaks", what="range") is None

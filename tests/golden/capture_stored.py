@@ -1,9 +1,11 @@
 """The model that a capture has stored, read from docs/format.md section 6 alone; and captures with
 another one, or none."""
 
+import json
 import struct
 
 import capture_format as fmt
+import capture_model
 from capture_basics import U32, Cursor, fold, unfold, varint
 
 U64 = (1 << 64) - 1
@@ -137,23 +139,43 @@ def write_model(capture, model):
     return out
 
 
-def with_model(data, payloads, is_first=False, lacks_first=False):
-    """A clean capture with these payloads as its MODEL sections, in place of those it has.
-    is_first: they stand before all others. lacks_first: the first of them is not there."""
-    begin, end = fmt.read_superblock(data)[2], len(data) - 32
-    model = [(fmt.MODEL, 0, 0, fmt.section(fmt.MODEL, payload, records=len(payloads) - 1 - i))
-             for i, payload in enumerate(payloads)][lacks_first:]
-    others, offset = [], begin
-    while offset < end:
-        part, following = fmt.read_section(data[:end], offset)
-        if part.kind not in (fmt.MODEL, fmt.DIRECTORY):
-            others.append((part.kind, part.stream, part.segment, data[offset:following]))
-        offset = following
-    out, directory = bytearray(data[:begin]), b""
-    for kind, stream, segment, section in model + others if is_first else others + model:
+def put_together(superblock, parts):
+    """A clean capture of these sections: (kind, stream, segment, bytes)."""
+    out, directory = bytearray(superblock), b""
+    for kind, stream, segment, section in parts:
         directory += struct.pack("<QB3sIQ", len(out), kind, bytes(3), stream, segment)
         out += section
     offset = len(out)
-    out += fmt.section(fmt.DIRECTORY, directory, records=len(model + others))
+    out += fmt.section(fmt.DIRECTORY, directory, records=len(parts))
     trailer = struct.pack("<QQ8s", offset, len(out) + 32, fmt.TRAILER_MAGIC)
     return bytes(out + trailer + struct.pack("<Q", fmt.checksum(trailer)))
+
+
+def sections(data, left_out):
+    """The sections of a clean capture but for those of some kinds, as put_together() takes them."""
+    parts, offset, end = [], fmt.read_superblock(data)[2], len(data) - 32
+    while offset < end:
+        part, following = fmt.read_section(data[:end], offset)
+        if part.kind not in left_out:
+            parts.append((part.kind, part.stream, part.segment, data[offset:following]))
+        offset = following
+    return parts
+
+
+def with_model(data, payloads, is_first=False, lacks_first=False):
+    """A clean capture with these payloads as its MODEL sections, in place of those it has.
+    is_first: they stand before all others. lacks_first: the first of them is not there."""
+    model = [(fmt.MODEL, 0, 0, fmt.section(fmt.MODEL, payload, records=len(payloads) - 1 - i))
+             for i, payload in enumerate(payloads)][lacks_first:]
+    others = sections(data, (fmt.MODEL, fmt.DIRECTORY))
+    return put_together(data[:fmt.read_superblock(data)[2]],
+                        model + others if is_first else others + model)
+
+
+def without_events(data):
+    """A clean capture that has stored what its events come to, and not the events; and its model."""
+    capture = fmt.read_capture(data)
+    model = json.loads(json.dumps(capture_model.build(capture)))
+    stored = with_model(data, [write_model(capture, model)])
+    end = (fmt.EVENTS, fmt.DIRECTORY)
+    return put_together(data[:fmt.read_superblock(data)[2]], sections(stored, end)), model

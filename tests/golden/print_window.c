@@ -50,6 +50,9 @@ static void print_window(const struct profile *profile)
     }
     printf("],");
     print_range(&profile->range);
+    if (profile->window.resolution_ns > 0)
+        printf("\"moved\":[%" PRIu64 ",%" PRIu64 ",%" PRIu64 "],", profile->window.resolution_ns,
+               profile->window.from.time_ns, profile->window.to.time_ns);
     printf("\"instant_ns\":%" PRIu64 ",\"error\":%" PRIu64 "}\n", profile->window.instant_ns,
            profile->standard_errors[VIEW_WINDOW]);
 }
@@ -81,8 +84,12 @@ int main(int argc, char **argv)
         window.to.mark = to_mark;
         window.from.is_end &= from_mark == 0;
         window.to.is_end &= to_mark == 0;
-        profile_show_window(profile, &options, &window);
-        print_window(profile);
+        struct error err;
+
+        if (profile_show_window(profile, &options, &window, &err))
+            print_window(profile);
+        else
+            printf("{\"refused\":true}\n");
         profile_destroy(profile);
     }
     capture_close(capture);

@@ -17,6 +17,7 @@ import capture_format as fmt
 import capture_model
 import capture_stored
 import captures
+from capture_calm import calm
 from capture_window import ALLOCATED, LEAKS, LIVE, PEAK, TEMPORARY, Window
 
 FOLDER = pathlib.Path(__file__).parent
@@ -86,6 +87,13 @@ def test_parts_of_random_programs_read_the_same(tmp_path, seed):
     path.write_bytes(captures.storm(seed, steps=400 + 30 * seed, threads=1 + seed % 5,
                                     forks=seed % 4))
     compare(path, random_ranges(seed, fmt.read_capture(path.read_bytes()), 10), threshold=seed % 3)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_parts_of_programs_below_their_peak_read_the_same(tmp_path, seed):
+    path = tmp_path / "app.bin"
+    path.write_bytes(calm(seed, turns=60, threads=1 + seed % 3, forks=seed % 3))
+    compare(path, random_ranges(seed, fmt.read_capture(path.read_bytes()), 8))
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -199,3 +207,43 @@ def test_a_highest_moment_that_no_sample_shows_is_looked_for_in_the_events(tmp_p
     cut = ticks[3997]  # behind the last 1000
     compare(path, [(cut, 0, ticks[5000], 0), (ticks[3996] - 1, 0, ticks[5000], 0),
                    (ticks[4100], 0, ticks[5000], 0), (ticks[4100] + 1, 0, ticks[5000] + 1, 0)])
+
+
+def sum_intervals(model, is_shown):
+    rows = {}
+    for row, first, last, size, blocks in model["intervals"]:
+        if is_shown(first, last):
+            sums = rows.setdefault((model["rows"][row]["stack"], model["rows"][row]["stream"]), [0, 0])
+            sums[0] += size
+            sums[1] += blocks
+    return sorted([*row, *cost] for row, cost in rows.items() if any(cost))
+
+
+@pytest.mark.parametrize("name", ["script", "words", "family"])
+def test_without_events_instants_are_those_of_samples(tmp_path, name):
+    data, model = capture_stored.without_events(captures.CAPTURES[name]())
+    path = tmp_path / "app.bin"
+    path.write_bytes(data)
+    samples, end_ns = model["samples"], model["end_ns"]
+    width, times = 1_000_000, [sample[0] for sample in samples]
+    chance = random.Random(name)
+    for _ in range(30):
+        start, end = sorted(chance.sample(range(1, end_ns), 2))
+        first, last = start // width, end // width
+        before = times[first - 1] if first else 0
+        at, peak, kept, leaks, *refused = ask(path, [
+            (LIVE, 0, 0, 0, end, 0), (PEAK, 0, start, 0, end, 0), (LIVE, 0, start, 0, end, 0),
+            (LEAKS, 0, start, 0, end, 0), (ALLOCATED, 0, start, 0, end, 0),
+            (TEMPORARY, 0, start, 0, end, 0)])
+        assert refused == [{"refused": True}] * 2
+        assert sum(row[2] for row in at["rows"]) == samples[last][1]
+        assert at["moved"] == [width, 0, times[last]] and at["instant_ns"] == times[last]
+        highest = max(range(first, last + 1), key=lambda i: (samples[i][1], -i))
+        if "moved" in peak:  # else it is exact, although the range cuts its buckets
+            assert peak["moved"] == [width, first * width, min((last + 1) * width, end_ns)]
+        assert peak["instant_ns"] == times[highest]
+        assert sum(row[2] for row in peak["rows"]) == samples[highest][1]
+        assert kept["moved"] == leaks["moved"] == [width, before, times[last]]
+        assert sorted(kept["rows"]) == sum_intervals(model, lambda a, b: first <= a <= last < b)
+        assert sorted(leaks["rows"]) == sum_intervals(
+            model, lambda a, b: first <= a <= last and b > len(samples))

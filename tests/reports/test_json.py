@@ -11,6 +11,8 @@ import subprocess
 
 import pytest
 
+import capture_stored
+
 HERE = pathlib.Path(__file__).parent
 CAPTURES = HERE.parent / "golden" / "data"
 NAMES = sorted(path.stem for path in CAPTURES.glob("*.bin"))
@@ -106,7 +108,7 @@ def check_report(checker, binary, kind, file, *options):
 
 
 @pytest.fixture(scope="module")
-def everything(binary):
+def everything(binary, tmp_path_factory):
     """A checker that has seen all reports of all captures."""
     checker = Checker()
     for name in NAMES:
@@ -116,6 +118,9 @@ def everything(binary):
         check_report(checker, binary, "stats", "script.bin", view)
     check_report(checker, binary, "stats", "script.bin", "--at", "90ms")
     check_report(checker, binary, "stats", "script.bin", "--range", "20ms:90ms")
+    moved = tmp_path_factory.mktemp("json") / "no_events.bin"
+    moved.write_bytes(capture_stored.without_events((CAPTURES / "script.bin").read_bytes())[0])
+    check_report(checker, binary, "stats", moved, "--at", "90ms")
     check_report(checker, binary, "tree", "script.bin", "--inverted")
     check_report(checker, binary, "info", "script.bin", "--verify")
     return checker
