@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -290,6 +291,15 @@ static bool build_profile(struct report *report, struct error *err)
     return is_there;
 }
 
+/* A report in the place of what it is of: a slip, and all would be lost. */
+static bool is_the_capture(const struct report *report, const char *name)
+{
+    struct stat capture, other;
+
+    return stat(report->path, &capture) == 0 && stat(name, &other) == 0 &&
+           capture.st_dev == other.st_dev && capture.st_ino == other.st_ino;
+}
+
 static bool open_output(struct report *report, struct error *err)
 {
     const char *name = report->values->values[OPTION_OUTPUT];
@@ -302,6 +312,10 @@ static bool open_output(struct report *report, struct error *err)
         report->page_name =
             output_name_of_report(report->path, report->row->name, report->row->suffix);
         name = report->page_name;
+    }
+    if (is_the_capture(report, name)) {
+        error_set(err, "%s: is the capture that is read: give another name", name);
+        return false;
     }
     return output_open_file(name, report->values->is_set[OPTION_FORCE], &report->output, err);
 }

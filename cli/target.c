@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -69,6 +70,7 @@ static bool ends_with(const char *text, const char *end)
 /* Find the file of PROGRAM: scripts are looked for here first, as `python3 app.py` does. */
 static char *find_program(const char *name, int *ret_status, struct error *err)
 {
+    struct stat status;
     char *path;
 
     if (ends_with(name, ".py") && access(name, F_OK) == 0)
@@ -81,7 +83,7 @@ static char *find_program(const char *name, int *ret_status, struct error *err)
         error_set(err, "%s: found in PATH, but not executable", name);
     else if (ends_with(name, ".py"))
         error_set(err, "%s: No such file or directory", name);
-    else if (access(name, F_OK) == 0)
+    else if (stat(name, &status) == 0 && S_ISREG(status.st_mode))
         error_set(err, "%s: not found in PATH: did you mean ./%s?", name, name);
     else
         error_set(err, "%s: not found in PATH", name);

@@ -39,10 +39,12 @@ need_packages() {
     [ -n "$missing" ] || return 0
     if [ "$(id -u)" -ne 0 ]; then
         say "some packages are missing. Run this once, then start again:"
-        say "  sudo apt-get install --no-install-recommends $missing"
+        become="su -c"
+        ! command -v sudo >/dev/null || become="sudo sh -c"
+        say "  $become 'apt-get update && apt-get install --no-install-recommends ${missing% }'"
         exit 1
     fi
-    say "installing $missing"
+    say "installing ${missing% }"
     log=$(mktemp)
     # shellcheck disable=SC2086
     if ! { DEBIAN_FRONTEND=noninteractive apt-get update &&

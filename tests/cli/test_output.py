@@ -139,3 +139,20 @@ def test_a_pipe_is_written_in_place(binary, capture):
         assert b"peak heap" in pipe.read_bytes()
         assert report.wait(20) == 0
     assert pipe.is_fifo() and others(capture) == ["pipe"]
+
+
+@pytest.mark.parametrize("report", REPORTS)
+def test_the_capture_itself_is_never_replaced(binary, capture, report):
+    """A slip of the hand, -f and all, under whatever name it has."""
+    before = capture.read_bytes()
+    link, second = capture.parent / "link", capture.parent / "second"
+    link.symlink_to(capture)
+    second.hardlink_to(capture)
+    for name in (capture, link, second):
+        for options in ([], ["-f"]):
+            ended = subprocess.run([binary, report, *options, "-o", name, capture],
+                                   capture_output=True, text=True, check=False)
+            assert ended.returncode == NOT_WRITTEN
+            assert ended.stderr == (f"memtrack: {name}: is the capture that is read: "
+                                    "give another name\n")
+    assert capture.read_bytes() == before and link.is_symlink()
