@@ -82,6 +82,14 @@ static bool receive_identity(int fd, struct collect_options *options, struct err
     return false;
 }
 
+/* Of how many events and more a model is kept. A report reads fewer in a tenth of a second or two. */
+static uint64_t model_events(const char *index)
+{
+    if (index == NULL || strcmp(index, "auto") == 0)
+        return UINT64_C(4000000);
+    return strcmp(index, "always") == 0 ? 0 : UINT64_MAX;
+}
+
 static bool parse_options(const struct option_values *values, struct collect_options *options,
                           struct error *err)
 {
@@ -107,6 +115,7 @@ static bool parse_options(const struct option_values *values, struct collect_opt
         options->command_fd = (int)command_output;
         fcntl(options->command_fd, F_SETFD, FD_CLOEXEC);
     }
+    options->model_events = model_events(values->values[OPTION_INDEX]);
     options->output = values->values[OPTION_CAPTURE];
     options->is_dormant = values->is_set[OPTION_DORMANT];
     options->may_overwrite = values->is_set[OPTION_FORCE];

@@ -78,6 +78,10 @@ const struct option_row option_rows[OPTION_COUNT] = {
     [OPTION_MIN_SIZE] = {'\0', "min-size", "SIZE",
                          "leave out blocks smaller than SIZE (512, 4K, 1 MiB); maps are recorded",
                          IN(RUN) | IN(COLLECT)},
+    [OPTION_INDEX] = {'\0', "index", "auto|always|never",
+                      "keep in the capture what its events come to, so that reports need not read "
+                      "them (auto: of 4 million events and more)",
+                      IN(RUN) | IN(COLLECT)},
     [OPTION_DORMANT] = {'\0', "dormant", NULL,
                         "record nothing until memtrack ctl PID start says so",
                         IN(RUN) | IN(COLLECT)},

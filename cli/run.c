@@ -120,6 +120,7 @@ static bool start_collector(struct run *run, struct error *err)
         .delay_ns = run->delay_ns,
         .duration_ns = run->duration_ns,
         .sample_bytes = run->sample_bytes,
+        .index = run->values->values[OPTION_INDEX],
         .exceed = run->values->exceed,
         .exceed_count = run->rule_count,
         .arguments = run->target.arguments,

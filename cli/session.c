@@ -26,7 +26,7 @@
 enum {
     COLLECTOR_FD = 3,
     COMMAND_FD = 4,
-    COLLECTOR_ARGUMENTS = 17, /* beside the program's, and --on-exceed */
+    COLLECTOR_ARGUMENTS = 18, /* beside the program's, and --on-exceed */
 };
 
 static bool make_identity(char *identity, struct error *err)
@@ -64,6 +64,8 @@ static char **collector_arguments(const struct session_request *request, int fd)
     arguments[count++] = words_format("--pool-options=%" PRIu64, request->pool_options);
     arguments[count++] = words_format("--min-size=%" PRIu64, request->min_size);
     arguments[count++] = words_format("--sample-bytes=%" PRIu64, request->sample_bytes);
+    if (request->index != NULL)
+        arguments[count++] = words_format("--index=%s", request->index);
     if (request->is_dormant)
         arguments[count++] = words_format("--dormant");
     if (request->delay_ns > 0)

@@ -29,6 +29,7 @@ struct session_request {
     bool may_overwrite;
     uint64_t pool_options;     /* enum pool_option */
     uint64_t min_size;         /* smaller blocks are not recorded */
+    const char *index;         /* as --index has it; NULL: not given */
     uint64_t sample_bytes;     /* mean between two picks of a sample; 0: all are recorded */
     bool is_dormant;           /* nothing is recorded until somebody asks for it */
     uint64_t delay_ns;         /* before recording begins; 0: none */

@@ -9,6 +9,10 @@ _memtrack()
         return
     fi
     case $before in
+    --index)
+        COMPREPLY=($(compgen -W "auto always never" -- "$word"))
+        return
+        ;;
     --sort)
         COMPREPLY=($(compgen -W "total own count name" -- "$word"))
         return
@@ -24,7 +28,7 @@ _memtrack()
     esac
     case ${COMP_WORDS[1]} in
     run)
-        options="-h --help -o --output -f --force -q --quiet -v --verbose -m -c --sample-bytes --min-size --dormant --delay --duration --on-exceed --no-follow --follow-fork --trace-python-allocators --pymalloc"
+        options="-h --help -o --output -f --force -q --quiet -v --verbose -m -c --sample-bytes --min-size --index --dormant --delay --duration --on-exceed --no-follow --follow-fork --trace-python-allocators --pymalloc"
         ;;
     ctl)
         options="-h --help -o --output -f --force"

@@ -165,6 +165,7 @@ enum summary_field {
     SUMMARY_REASON = 10,
     SUMMARY_IS_SNAPSHOT = 11, /* left out: 0 */
     SUMMARY_FAILURE = 12,
+    SUMMARY_MODEL_CPU_NS = 13, /* of SUMMARY_CPU_NS */
 };
 
 /* Records of EVENTS, as coders 1 and 2 have them. */

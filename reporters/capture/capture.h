@@ -100,7 +100,9 @@ struct capture_rss {
 
 struct capture_summary {
     bool is_present;
-    uint64_t cpu_ns, ended_ns, events, slots, lost, holes, faults, raw_bytes, rss_bytes;
+    uint64_t cpu_ns;       /* of the collector */
+    uint64_t model_cpu_ns; /* of it, for the model */
+    uint64_t ended_ns, events, slots, lost, holes, faults, raw_bytes, rss_bytes;
     const char *reason;          /* "" : ended as it should */
     bool is_snapshot;            /* a copy, up to an instant, of a capture that went on */
     const char *const *failures; /* what was asked for and could not be done; NULL: nothing */

@@ -357,6 +357,8 @@ static bool take_summary_field(struct capture *capture, uint64_t number, struct 
         return take_u64(part, &summary->rss_bytes);
     case SUMMARY_REASON:
         return take_text(capture, &part, &summary->reason);
+    case SUMMARY_MODEL_CPU_NS:
+        return take_u64(part, &summary->model_cpu_ns);
     case SUMMARY_IS_SNAPSHOT:
         return take_bool(part, &summary->is_snapshot);
     default:

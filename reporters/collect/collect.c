@@ -164,7 +164,8 @@ static bool set_up(struct collect *collect, struct error *err)
     if (session->pack == NULL)
         return false;
     session->snapshots = snapshots_create(session, collect->options->output);
-    collect->model = model_thread_start(session->pack, collect->writer, collect->options->output);
+    collect->model = model_thread_start(session->pack, collect->writer, collect->options->output,
+                                        collect->options->model_events);
     control_begin(&collect->control);
     exceed_init(&collect->exceed, collect->options, session, &collect->control, &collect->starter);
     collect->drain = drain_create(session);
@@ -339,6 +340,7 @@ static void write_summary(struct collect *collect, uint64_t raw_bytes)
     summary_write(&records, &collect->drain->sink.counts, raw_bytes,
                   session_now_ns() - session->start_ns,
                   &(struct summary_end){.reason = collect->reason,
+                                        .model_cpu_ns = model_thread_cpu_ns(collect->model),
                                         .failures = collect->control.failures,
                                         .failure_count = collect->control.failure_count});
     section.payload = records.bytes;

@@ -47,6 +47,7 @@ struct collect_options {
     bool may_overwrite;
     uint64_t pool_options; /* enum pool_option */
     uint64_t min_size;     /* smaller blocks are not recorded */
+    uint64_t model_events; /* the model is kept of so many events and more; UINT64_MAX: never */
     uint64_t sample_bytes; /* mean between two picks of a sample; 0: all are recorded */
     uint8_t uuid[16], token[16];
     bool is_dormant;      /* nothing is recorded until somebody asks for it */

@@ -26,18 +26,21 @@ enum {
     SLICE_EVENTS = 1 << 13, /* between two looks whether it is to end: a quarter of a millisecond */
     MEMORY_PART = 8,        /* of what there is may be taken, at most, and */
     LEFT_PART = 16,         /* ... not when less than this is left */
-    WAIT_PART = 2,          /* of the time of recording may be worked at the end, and */
+    ENOUGH_EVENTS = 1 << 20, /* to say what one takes */
+    WAIT_PART = 2,           /* of the time of recording may be worked at the end, and */
 };
-#define ROOM_NS          UINT64_C(1000000000) /* between two looks how much there is */
-#define WAIT_MIN_NS      UINT64_C(300000000)
-#define WAIT_MAX_NS      UINT64_C(1000000000)
-#define EVENTS_OF_SECOND UINT64_C(60000000) /* no machine was seen to tell more in it */
+#define ROOM_NS     UINT64_C(1000000000) /* between two looks how much there is */
+#define WAIT_MIN_NS UINT64_C(300000000)
+#define WAIT_MAX_NS UINT64_C(1000000000)
+#define EVENT_NS    UINT64_C(20) /* that an event takes, where it is not yet known */
 
 struct model_thread {
     struct pack *pack;
+    uint64_t from_events;
     struct online *online;
     struct room room;
     uint64_t looked_ns;
+    uint64_t cpu_ns; /* taken so far; the thread's, until it has ended */
     pthread_t thread;
     bool is_running; /* main thread */
     _Atomic bool is_stopping;
@@ -88,19 +91,31 @@ static void look_for_room(struct model_thread *model)
                  bytes.left < bytes.total / LEFT_PART ? 0 : bytes.total / MEMORY_PART);
 }
 
+static uint64_t own_cpu_ns(void)
+{
+    struct timespec used;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * UINT64_C(1000000000) + (uint64_t)used.tv_nsec;
+}
+
 static void *follow(void *argument)
 {
     struct model_thread *model = argument;
-    uint64_t written_bytes = 0;
+    uint64_t written_bytes = 0, begun_cpu_ns = 0;
 
     step_back();
     while (!is_stopping(model) && pack_await_written(model->pack, &written_bytes)) {
+        if (begun_cpu_ns == 0)
+            begun_cpu_ns = own_cpu_ns();
         look_for_room(model);
         if (!online_follow(model->online, written_bytes))
             break;
         while (!is_stopping(model) && online_tell(model->online, SLICE_EVENTS) == SLICE_EVENTS)
             ;
     }
+    if (begun_cpu_ns > 0)
+        model->cpu_ns = own_cpu_ns() - begun_cpu_ns;
     return NULL;
 }
 
@@ -112,11 +127,15 @@ static bool has_processors(void)
 }
 
 struct model_thread *model_thread_start(struct pack *pack, const struct capture_writer *writer,
-                                        const char *file)
+                                        const char *file, uint64_t from_events)
 {
     struct model_thread *model = memory_allocate(1, sizeof(*model));
 
     model->pack = pack;
+    model->from_events = from_events;
+    if (from_events == UINT64_MAX)
+        return model;
+    pack_tell_from(pack, from_events);
     model->online = online_open(capture_writer_fd(writer), file, UINT64_MAX);
     model->is_running =
         has_processors() && pthread_create(&model->thread, NULL, follow, model) == 0;
@@ -143,36 +162,61 @@ static void give_up(struct model_thread *model)
     model->online = NULL;
 }
 
-static uint64_t own_cpu_ns(void)
+/* How long it may be waited for. */
+static uint64_t patience_ns(uint64_t recorded_ns)
 {
-    struct timespec used;
+    uint64_t wait_ns = recorded_ns / WAIT_PART;
 
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-    return (uint64_t)used.tv_sec * UINT64_C(1000000000) + (uint64_t)used.tv_nsec;
+    if (wait_ns < WAIT_MIN_NS)
+        return WAIT_MIN_NS;
+    return wait_ns < WAIT_MAX_NS ? wait_ns : WAIT_MAX_NS;
+}
+
+/* What so many more events will take, as those before have. */
+static uint64_t foretold_ns(const struct model_thread *model, uint64_t event_count)
+{
+    uint64_t told_count = online_told(model->online);
+
+    if (told_count < ENOUGH_EVENTS)
+        return (event_count - told_count) * EVENT_NS;
+    return (uint64_t)((double)(event_count - told_count) * (double)model->cpu_ns /
+                      (double)told_count);
+}
+
+/* Returns false when the model is not at its end by then. */
+static bool tell_rest(struct model_thread *model, const struct capture_writer *writer,
+                      uint64_t wait_ns)
+{
+    uint64_t begun_ns = session_now_ns(), begun_cpu_ns = own_cpu_ns();
+
+    if (!online_last(model->online, capture_writer_bytes(writer)))
+        return false;
+    while (online_tell(model->online, SLICE_EVENTS) == SLICE_EVENTS)
+        if (own_cpu_ns() - begun_cpu_ns > wait_ns || session_now_ns() - begun_ns > WAIT_MAX_NS)
+            return false;
+    return true;
 }
 
 void model_thread_catch_up(struct model_thread *model, const struct capture_writer *writer,
                            uint64_t event_count, uint64_t recorded_ns)
 {
-    uint64_t begun_ns = session_now_ns(), begun_cpu_ns = own_cpu_ns();
-    uint64_t wait_ns = recorded_ns / WAIT_PART;
-    uint64_t told_count = online_told(model->online);
+    uint64_t wait_ns = patience_ns(recorded_ns), begun_cpu_ns = own_cpu_ns();
 
-    if (wait_ns < WAIT_MIN_NS)
-        wait_ns = WAIT_MIN_NS;
-    if (wait_ns > WAIT_MAX_NS)
-        wait_ns = WAIT_MAX_NS;
-    look_for_room(model);
-    if (event_count > told_count + wait_ns * EVENTS_OF_SECOND / UINT64_C(1000000000) ||
-        !online_last(model->online, capture_writer_bytes(writer))) {
+    if (model->online == NULL)
+        return;
+    if (event_count < model->from_events) {
         give_up(model);
         return;
     }
-    while (online_tell(model->online, SLICE_EVENTS) == SLICE_EVENTS)
-        if (own_cpu_ns() - begun_cpu_ns > wait_ns || session_now_ns() - begun_ns > WAIT_MAX_NS) {
-            give_up(model);
-            return;
-        }
+    look_for_room(model);
+    if (foretold_ns(model, event_count) > wait_ns || !tell_rest(model, writer, wait_ns))
+        give_up(model);
+    model->cpu_ns += own_cpu_ns() - begun_cpu_ns;
+}
+
+uint64_t model_thread_cpu_ns(const struct model_thread *model)
+{
+    return model == NULL ? 0 : model->cpu_ns;
 }
 
 void model_thread_store(struct model_thread *model, struct capture_writer *writer)

@@ -18,10 +18,11 @@ struct model_thread;
 
 /*
  * Start it. Where there is one processor only, or no thread to be had, all is left to the end.
- * pack, writer: must outlive the thread. file: the capture's name. Context: main thread.
+ * pack, writer: must outlive the thread. file: the capture's name. from_events: a capture of fewer has
+ * no model; UINT64_MAX: none has. Context: main thread.
  */
 struct model_thread *model_thread_start(struct pack *pack, const struct capture_writer *writer,
-                                        const char *file);
+                                        const char *file, uint64_t from_events);
 
 /* End the thread, wherever it is; before pack_stop(). NULL is allowed. Context: main thread. */
 void model_thread_stop(struct model_thread *model);
@@ -33,6 +34,9 @@ void model_thread_stop(struct model_thread *model);
  */
 void model_thread_catch_up(struct model_thread *model, const struct capture_writer *writer,
                            uint64_t event_count, uint64_t recorded_ns);
+
+/* Return the processor time that the model has taken; 0 for NULL. The thread must have ended. */
+uint64_t model_thread_cpu_ns(const struct model_thread *model);
 
 /*
  * Store the model, if there is one: the last thing before the directory. A failed write is kept by the

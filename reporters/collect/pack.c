@@ -49,10 +49,11 @@ struct pack {
      * would wait for it.
      */
     _Atomic uint64_t written_bytes; /* of the file, up to the last section of records */
+    _Atomic uint64_t told_events;   /* with fewer in the file nobody is told */
     _Atomic bool is_waiting_over;
     _Atomic uint32_t written_bell; /* 1 is added after each change of these; a futex */
     /* The thread's, until it has ended. */
-    uint64_t raw_bytes;
+    uint64_t raw_bytes, event_count;
     struct compact_encoder *encoder;
     uint8_t planes_left[STREAM_SLOTS]; /* blocks, by stream */
     uint8_t coded[PACK_BLOCK_RECORDS * COMPACT_RECORD_MAX_BYTES];
@@ -149,6 +150,7 @@ static void write_block(struct pack *pack, const struct pack_block *block)
     } else {
         section.payload_bytes = encode(pack, block, &section.coder);
         pack->raw_bytes += section.payload_bytes;
+        pack->event_count += block->count;
     }
     if (!capture_writer_section(pack->writer, &section, &error))
         note_failure(pack, &error);
@@ -163,6 +165,12 @@ static struct pack_block *take_first(struct pack *pack)
     if (pack->first == NULL)
         pack->last = &pack->first;
     return block;
+}
+
+/* Is there as much as somebody waits for? Relaxed: nothing else is said by it. */
+static bool is_told(struct pack *pack)
+{
+    return pack->event_count >= atomic_load_explicit(&pack->told_events, memory_order_relaxed);
 }
 
 static void *pack_run(void *argument)
@@ -183,7 +191,7 @@ static void *pack_run(void *argument)
 
         write_block(pack, block);
         give_back(&block->release);
-        if (block->records != NULL) {
+        if (block->records != NULL && is_told(pack)) {
             atomic_store_explicit(&pack->written_bytes, capture_writer_bytes(pack->writer),
                                   memory_order_relaxed);
             ring_written(pack);
@@ -314,6 +322,11 @@ bool pack_has_failed(struct pack *pack, struct error *err)
         *err = pack->error;
     pthread_mutex_unlock(&pack->lock);
     return has_failed;
+}
+
+void pack_tell_from(struct pack *pack, uint64_t event_count)
+{
+    atomic_store_explicit(&pack->told_events, event_count, memory_order_relaxed);
 }
 
 bool pack_await_written(struct pack *pack, uint64_t *written_bytes)

@@ -88,6 +88,11 @@ void pack_put_visit(struct pack *pack, pack_visit *visit, void *user);
 bool pack_has_failed(struct pack *pack, struct error *err);
 
 /*
+ * Say from how many events on pack_await_written() may return; 0 before. Context: any thread.
+ */
+void pack_tell_from(struct pack *pack, uint64_t event_count);
+
+/*
  * Wait until more is in the file than was seen, and records are last: then the tables and bounds are
  * those of what stands before. written_bytes: what was seen, and gets what there is, up to the end of
  * a section.

@@ -77,6 +77,8 @@ void summary_write(struct records *records, const struct sink_counts *counts, ui
     records_field_number(records, SUMMARY_FAULTS, counts->faults);
     records_field_number(records, SUMMARY_RAW_BYTES, raw_bytes);
     records_field_number(records, SUMMARY_RSS_BYTES, (uint64_t)usage.ru_maxrss * 1024);
+    if (end->model_cpu_ns > 0)
+        records_field_number(records, SUMMARY_MODEL_CPU_NS, end->model_cpu_ns);
     if (end->reason != NULL)
         put_text(records, SUMMARY_REASON, end->reason);
     if (end->is_snapshot)

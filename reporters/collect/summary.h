@@ -25,6 +25,7 @@ void summary_write_session(struct records *records, const struct collect_options
 /* How it ended. */
 struct summary_end {
     const char *reason;    /* why it ended early; NULL: it did not */
+    uint64_t model_cpu_ns; /* processor time that the model has taken */
     bool is_snapshot;      /* it is a copy of a capture that goes on */
     char *const *failures; /* what was asked for and could not be done, a sentence each */
     uint32_t failure_count;

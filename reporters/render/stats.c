@@ -281,6 +281,9 @@ static void write_overhead(const struct render_input *input, FILE *out)
     if (overhead.collector_ns > 0)
         wrap_add(&line, "   ", "collector %s CPU",
                  units_format_time(overhead.collector_ns, 0).text);
+    if (input->capture->summary.model_cpu_ns > 0)
+        wrap_add(&line, " ", "(of it %s for the index)",
+                 units_format_time(input->capture->summary.model_cpu_ns, 0).text);
     wrap_end(&line);
     fprintf(out, "capture      %s, %llu.%02llu bytes an event\n",
             units_format_size(overhead.capture_bytes, 0).text,

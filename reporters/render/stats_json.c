@@ -186,6 +186,7 @@ static void write_overhead(struct json_writer *json, const struct capture *captu
     json_write_number(json, "wait_ns", overhead.wait_ns);
     json_write_number(json, "waits", overhead.waits);
     json_write_number_or_null(json, "collector_ns", overhead.collector_ns);
+    json_write_number(json, "index_ns", capture->summary.model_cpu_ns);
     json_write_number_or_null(json, "target_rss_bytes", overhead.target_rss_bytes);
     json_write_number(json, "capture_bytes", overhead.capture_bytes);
     json_write_hundredths(json, "bytes_per_event", overhead.bytes_per_event_hundredths);

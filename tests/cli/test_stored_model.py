@@ -84,7 +84,7 @@ def record(call, tmp_path):
     def run(*command, options=()):
         path, bare = tmp_path / "app.bin", tmp_path / "small.bin"
         for _ in range(ATTEMPTS):
-            ended = call("run", "-q", "-f", *options, "-o", path, *command)
+            ended = call("run", "-q", "-f", "--index=always", *options, "-o", path, *command)
             assert ended.returncode == DONE, ended
             if model_of(path) is not None:
                 break
@@ -129,7 +129,8 @@ def test_filters_read_the_events(call, record, python):
 def test_a_capture_whose_collector_was_killed_has_none(binary, call, python, tmp_path):
     program = "import time; x = [bytearray(1000) for _ in range(5000)]; open('on', 'w'); time.sleep(60)"
     path = tmp_path / "app.bin"
-    with subprocess.Popen([binary, "run", "-q", "-o", path, python, "-c", program],
+    with subprocess.Popen([binary, "run", "-q", "--index=always", "-o", path, python,
+                           "-c", program],
                           cwd=tmp_path) as process:
         while not (tmp_path / "on").exists():
             time.sleep(0.02)
@@ -153,7 +154,8 @@ def test_where_memory_is_short_there_is_none(call, python, tmp_path, limit_bytes
         """)
     path = tmp_path / "app.bin"
     for _ in range(ATTEMPTS if has_model else 1):
-        ended = call("run", "-q", "-f", "-o", path, python, "-c", program, preexec_fn=lambda:
+        ended = call("run", "-q", "-f", "--index=always", "-o", path, python, "-c", program,
+                     preexec_fn=lambda:
                      resource.setrlimit(resource.RLIMIT_DATA, (limit_bytes, limit_bytes)))
         assert ended.returncode == DONE, ended
         if model_of(path):
@@ -161,6 +163,25 @@ def test_where_memory_is_short_there_is_none(call, python, tmp_path, limit_bytes
     assert (model_of(path) is not None) == has_model
     totals = json.loads(call("stats", "--json", path).stdout)["totals"]
     assert totals["leaked_allocations"] >= 200_000
+
+
+@pytest.mark.parametrize("index, rounds, has_model", [
+    ("auto", 2_100_000, True), ("auto", 100_000, False), ("never", 2_100_000, False),
+    ("always", 100, True)])
+def test_the_index_is_kept_of_many_events_or_as_was_asked(call, python, tmp_path, index, rounds,
+                                                          has_model):
+    path = tmp_path / "app.bin"
+    for _ in range(ATTEMPTS if has_model else 1):
+        ended = call("run", "-q", "-f", f"--index={index}", "-o", path, python, "-c",
+                     f"for _ in range({rounds}): bytearray(1000)")
+        assert ended.returncode == DONE, ended
+        if model_of(path):
+            break
+    assert (model_of(path) is not None) == has_model
+    overhead = json.loads(call("stats", "--json", path).stdout)["overhead"]
+    assert (overhead["index_ns"] > 0) == has_model
+    assert overhead["collector_ns"] > overhead["index_ns"]
+    assert (b"for the index" in call("stats", path).stdout) == has_model
 
 
 def test_recompressed_captures_keep_their_model(call, record, python, tmp_path):

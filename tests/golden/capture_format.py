@@ -53,6 +53,7 @@ THREAD_FIELDS = {
 SUMMARY_FIELDS = {
     1: "cpu_ns", 2: "ended_ns", 3: "events", 4: "slots", 5: "lost", 6: "holes", 7: "faults",
     8: "raw_bytes", 9: "rss_bytes", 10: "reason", 11: "snapshot", 12: "failures",
+    13: "model_cpu_ns",
 }
 TEXTS = {"version", "host", "machine", "directory", "executable", "python_version", "python_allocator", "name",
          "reason"}
