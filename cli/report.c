@@ -320,6 +320,15 @@ static bool open_output(struct report *report, struct error *err)
     return output_open_file(name, report->values->is_set[OPTION_FORCE], &report->output, err);
 }
 
+/* Not while the report itself is on its way to the same screen. */
+static FILE *writing_progress_stream(const struct report *report)
+{
+    struct stat status;
+    bool is_to_file = fstat(fileno(report->output.file), &status) == 0 && S_ISREG(status.st_mode);
+
+    return is_to_file || report->row->reads_first ? progress_stream(report) : NULL;
+}
+
 static bool write_report(struct report *report, struct error *err)
 {
     struct render_input input = {
@@ -328,6 +337,7 @@ static bool write_report(struct report *report, struct error *err)
         .frames = frames_create(report->capture),
         .options = &report->options,
         .ret_damage = &report->damage,
+        .progress = writing_progress_stream(report),
     };
     bool is_written = report->row->run(&input, report->output.file, err);
     bool has_pager = report->output.pager != NULL;

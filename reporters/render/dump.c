@@ -6,6 +6,7 @@
 #include "capture/merge.h"
 #include "memtrack/format.h"
 #include "memtrack/protocol.h"
+#include "print/progress.h"
 #include "render/dump_events.h"
 #include "render/parts.h"
 #include "render/stack_json.h"
@@ -15,6 +16,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum {
+    PROGRESS_EVENTS = 1 << 12, /* between two looks at the clock */
+};
 
 /* A record as it is shown. */
 struct record {
@@ -324,11 +329,21 @@ static bool show(struct dump *dump, const struct dump_step *step)
 
 static void show_all(struct dump *dump, struct capture_damage *ret_damage)
 {
-    struct dump_events *events = dump_events_open(dump->input->capture);
+    const struct capture *capture = dump->input->capture;
+    uint64_t events_all =
+        capture->summary.events > 0 ? capture->summary.events : capture->event_record_count;
+    struct dump_events *events = dump_events_open(capture);
+    struct progress progress;
     struct dump_step step;
+    uint64_t events_done = 0;
 
-    while (dump_events_next(events, &step, ret_damage) && show(dump, &step))
-        ;
+    progress_begin(&progress, "memtrack: writing the records", dump->input->progress);
+    while (dump_events_next(events, &step, ret_damage) && show(dump, &step)) {
+        if (events_done % PROGRESS_EVENTS == 0)
+            progress_step(&progress, events_done, events_all);
+        events_done++;
+    }
+    progress_end(&progress);
     dump_events_close(events);
 }
 

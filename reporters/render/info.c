@@ -7,6 +7,7 @@
 #include "memtrack/protocol.h"
 #include "memtrack/varint.h"
 #include "print/numbers.h"
+#include "print/progress.h"
 #include "print/table.h"
 #include "render/parts.h"
 #include "report/labels.h"
@@ -118,15 +119,20 @@ enum {
     BATCH_EVENTS = 256,
 };
 
-static struct verification verify(const struct capture *capture)
+static struct verification verify(const struct capture *capture, FILE *out)
 {
     struct verification verification = {.is_done = true};
     struct capture_merge *merge = capture_merge_open(capture);
     struct event events[BATCH_EVENTS];
+    struct progress progress;
     uint32_t count;
 
-    while ((count = capture_merge_next(merge, events, BATCH_EVENTS, &verification.damage)) > 0)
+    progress_begin(&progress, "memtrack: reading the events", out);
+    while ((count = capture_merge_next(merge, events, BATCH_EVENTS, &verification.damage)) > 0) {
         verification.events += count;
+        progress_step(&progress, verification.events, capture->event_record_count);
+    }
+    progress_end(&progress);
     capture_merge_close(merge);
     return verification;
 }
@@ -362,7 +368,7 @@ bool render_info(const struct render_input *input, FILE *out, struct error *err)
     struct verification verification = {.is_done = false};
 
     if (input->options->is_verifying)
-        verification = verify(input->capture);
+        verification = verify(input->capture, input->progress);
     if (input->options->is_json)
         write_json(input, &verification, out);
     else

@@ -12,7 +12,7 @@ static const struct render_report reports[] = {
     {.name = "tree", .run = render_tree, .needs_profile = true},
     {.name = "stats", .run = render_stats, .needs_profile = true, .has_range_sums = true},
     {.name = "dump", .run = render_dump},
-    {.name = "info", .run = render_info},
+    {.name = "info", .run = render_info, .reads_first = true},
     {.name = "flamegraph",
      .run = render_flamegraph,
      .needs_profile = true,

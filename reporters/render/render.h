@@ -44,6 +44,8 @@ struct render_input {
     const struct render_options *options;
     /* The caller's: events that are not right, found by a report that reads them itself; or NULL. */
     struct capture_damage *ret_damage;
+    /* Where a report that reads the events itself says how far it has come; NULL: nowhere. */
+    FILE *progress;
 };
 
 /*
@@ -59,6 +61,7 @@ struct render_report {
     bool needs_intervals; /* of the profile */
     bool has_range_sums;  /* shows all sums of a range of time */
     bool is_page;         /* writes a file of its own by default, not to stdout */
+    bool reads_first;     /* what it reads itself it reads before it writes anything */
     const char *suffix;   /* page: of the default output's name, ".html" */
 };
 

@@ -3,6 +3,7 @@ import contextlib
 import fcntl
 import os
 import pathlib
+import re
 import resource
 import signal
 import stat
@@ -156,3 +157,21 @@ def test_the_capture_itself_is_never_replaced(binary, capture, report):
             assert ended.stderr == (f"memtrack: {name}: is the capture that is read: "
                                     "give another name\n")
     assert capture.read_bytes() == before and link.is_symlink()
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]], ids=["text", "JSON"])
+def test_a_dump_into_a_file_says_how_far_it_is(memtrack, programs, binary, tmp_path, options):
+    """So many events are never written in half a second, when the first line is due."""
+    path = memtrack.run(programs("stress_events"), "pairs", "1", "3000000").capture.path
+    leader, terminal = os.openpty()
+    with subprocess.Popen([binary, "dump", *options, "-o", "out", path], cwd=tmp_path,
+                          stderr=terminal) as report:
+        os.close(terminal)
+        said = b""
+        with contextlib.suppress(OSError):  # the end of a terminal
+            while not re.search(rb"\rmemtrack: writing the records +\d+%", said):
+                said += os.read(leader, 1000)
+        report.kill()
+    os.close(leader)
+    assert said.endswith(b"%")
+    path.unlink()
