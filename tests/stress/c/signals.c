@@ -3,7 +3,7 @@
  *
  * Threads hand blocks over while signals keep arriving. The handler allocates, hands over and
  * resizes as well, and one in JUMP (0: none) leaves by siglongjmp() for good, from wherever it was:
- * most of all from inside a hook. Run it with stress_allocator.so, which bears that; the C
+ * most of all from inside a hook, up to a number of times. Run it with stress_allocator.so, which bears that; the C
  * library's allocator does not.
  * Counting stops being exact where a jump cuts a call in two, so nothing is counted.
  */
@@ -16,6 +16,7 @@
 
 enum {
     BOXES = 64,
+    MOST_JUMPS = 12000, /* each may cost a block, and stress_allocator.so has 16 384 */
 };
 
 static struct storm_thread threads[STORM_MAX_THREADS];
@@ -42,7 +43,8 @@ static void handle(int signal_number)
         storm_release(mine, storm_resize(mine, storm_allocate(mine, 20), 300));
     atomic_fetch_add(&handled, 1);
     errno = saved_errno;
-    if (can_jump && jump_rate != 0 && (chance >> 8) % jump_rate == 0) {
+    if (can_jump && jump_rate != 0 && (chance >> 8) % jump_rate == 0 &&
+        atomic_load(&jumped) < MOST_JUMPS) {
         can_jump = 0;
         atomic_fetch_add(&jumped, 1);
         siglongjmp(way_out[my_number], 1);
