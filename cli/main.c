@@ -6,6 +6,7 @@
 #include "help.h"
 #include "message.h"
 #include "options.h"
+#include "standing_options.h"
 
 #include <stdio.h>
 
@@ -51,7 +52,8 @@ static int run_command(int argc, char **argv)
             message_print("unknown command %s: see memtrack --help", argv[0]);
         return EXIT_USAGE;
     }
-    if (!options_parse(command, argc, argv, &values, &err)) {
+    if ((command == COMMAND_RUN && !standing_options_join(&argc, &argv, &err)) ||
+        !options_parse(command, argc, argv, &values, &err)) {
         message_print("%s", err.text);
         return EXIT_USAGE;
     }

@@ -352,6 +352,34 @@ def test_switched_off_it_is_the_program_alone(call, python, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_options_of_the_environment_stand_before_those_of_the_line(call, programs, tmp_path):
+    environment = {**os.environ, "MEMTRACK_OPTIONS": " -q\t--output=standing.bin  --min-size 4K\n"}
+    ended = call("run", programs("cli_ends"), env=environment)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
+    ended = call("run", "-o", "line.bin", programs("cli_ends"), "-v", env=environment)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["line.bin", "standing.bin"]
+    for name in ("line.bin", "standing.bin"):
+        assert b"left out: blocks smaller than 4.00 KiB" in call("info", name).stdout
+    # Other commands have options of their own.
+    assert call("stats", "line.bin", env=environment).stdout
+
+
+@pytest.mark.parametrize("options, said", [
+    ("--frob", "unknown option --frob"),
+    ("-o", "-o needs a value"),
+    ("-q ls", "ls: only options of memtrack run may stand there"),
+    ("-q --", "--: only options of memtrack run may stand there"),
+    ("-c pass", "-c: only options of memtrack run may stand there"),
+    ("-m json", "-m: only options of memtrack run may stand there"),
+])
+def test_what_is_wrong_in_the_environment_is_said(call, programs, tmp_path, options, said):
+    ended = call("run", programs("cli_ends"), env={**os.environ, "MEMTRACK_OPTIONS": options})
+    assert ended.returncode == 2 and ended.stdout == b""
+    assert ended.stderr.decode().startswith(f"memtrack: MEMTRACK_OPTIONS: {said}")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_pipe_ends_when_the_program_closes_it(binary, python, tmp_path):
     """Neither memtrack nor the collector may hold the program's pipes open."""
     code = ("import os, time; os.write(1, b'x'); os.close(1); os.close(2);"
