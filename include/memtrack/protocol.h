@@ -35,7 +35,12 @@ enum {
     REQUEST_NAME_BYTES = 108,
     TOKEN_BYTES = 16,
     UUID_BYTES = 16,
+    SAMPLE_LEVEL_MOST = 15, /* of pool_header.sample_level */
+    SAMPLE_LEVEL_SHIFT = 5,
 };
+
+/* Mean bytes between two picks at a level: 64 bytes at level 1, 1 MiB at the highest. */
+#define SAMPLE_LEVEL_BYTES(level) (UINT64_C(1) << (SAMPLE_LEVEL_SHIFT + (level)))
 
 /* pool_header.state */
 enum pool_state {
@@ -121,6 +126,8 @@ struct pool_header {
     _Atomic uint32_t ring_requests;   /* targets: threads add 1 when they find no ring free */
     _Atomic uint32_t requests;        /* targets add 1 when one of request is READY */
     _Atomic uint32_t request_numbers; /* targets add 1 for a request's number */
+    /* Collector; 0: all is recorded as the fields above say. Else blocks are sampled: it only grows. */
+    _Atomic uint32_t sample_level;
     uint8_t death[64] __attribute__((aligned(64)));
     char capture_path[POOL_PATH_BYTES]; /* NUL-terminated, absolute */
     struct pool_request request[POOL_REQUEST_COUNT];
@@ -311,7 +318,8 @@ enum life {
 #define BLOCK_BYTES_MASK      ((UINT64_C(1) << 48) - 1)
 #define BLOCK_ALLOCATOR_SHIFT 48
 #define BLOCK_LOW_SHIFT       56 /* address & 7 */
-#define BLOCK_CLASS_SHIFT     59 /* enum map_class */
+#define BLOCK_CLASS_SHIFT \
+    59 /* enum map_class; ALLOC: level that it was picked at, 0: for certain */
 
 /* Address spaces; a block is keyed by domain and address. */
 enum domain {

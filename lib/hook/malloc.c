@@ -8,6 +8,7 @@
 #include "hook/early.h"
 #include "hook/malloc_way.h"
 #include "hook/real.h"
+#include "record/passed.h"
 #include "record/track.h"
 
 #include <errno.h>
@@ -83,6 +84,20 @@ static void *malloc_sampled(size_t size_bytes)
     return likely(block != NULL) ? block : malloc_failed(size_bytes, __builtin_return_address(0));
 }
 
+/* The same where the sample began in the midst of the recording. */
+static void *malloc_degraded(size_t size_bytes)
+{
+    void *block;
+
+    if (unlikely(!sample_passes(&context_own->sample, size_bytes)))
+        return malloc_picked(size_bytes, __builtin_return_address(0));
+    block = real.malloc(size_bytes);
+    if (unlikely(block == NULL))
+        return malloc_failed(size_bytes, __builtin_return_address(0));
+    passed_put(DOMAIN_HEAP, (uintptr_t)block);
+    return block;
+}
+
 /*
  * A thread that goes the plain way once more walks no stack, and has told the reader of none yet. Release
  * and acquire: with the way it sees what is known of the interpreter.
@@ -96,7 +111,7 @@ void hook_follow_mode(void)
 
     if ((mode & PROCESS_SAMPLES) != 0) {
         process.apart_bytes = SIZE_MAX;
-        way = malloc_sampled;
+        way = (mode & PROCESS_DEGRADES) != 0 ? malloc_degraded : malloc_sampled;
     } else if (mode == PROCESS_WALKS_PYTHON && malloc_way_of_python() != NULL) {
         way = malloc_way_of_python();
     }
@@ -124,17 +139,25 @@ static __attribute__((noinline)) void free_slow(void *block, const void *caller)
 /* A block of before the beginning, or any one of a program that is sampled. */
 static __attribute__((noinline)) void free_apart(void *block, const void *caller)
 {
-    if (likely(!sample_set_may_have((uintptr_t)block)))
+    if ((process.wanted_mode & PROCESS_DEGRADES) != 0) {
+        if (passed_take(DOMAIN_HEAP, (uintptr_t)block))
+            real.free(block);
+        else if (!early_owns(block))
+            free_slow(block, caller);
+    } else if (likely(!sample_set_may_have((uintptr_t)block))) {
         real.free(block);
-    else if (!early_owns(block))
+    } else if (!early_owns(block)) {
         free_slow(block, caller);
+    }
 }
 
 HOOK void free(void *block)
 {
     if (unlikely(block == NULL))
         return;
-    if (unlikely((uintptr_t)block - process.apart_start < process.apart_bytes))
+    /* Relaxed: process_follow_level() says who has to see it. */
+    if (unlikely((uintptr_t)block - process.apart_start <
+                 atomic_load_explicit(&process.apart_bytes, memory_order_relaxed)))
         free_apart(block, __builtin_return_address(0));
     else if (likely(track_try_release(DOMAIN_HEAP, (uintptr_t)block, ALLOCATOR_FREE)))
         real.free(block);

@@ -129,6 +129,7 @@ static bool begin(struct context *context, uintptr_t frame)
     if (!segment_begin(context, SYNC_CLAIM, frame) || !ring_write_clock(context))
         return false;
     context->epoch = atomic_load_explicit(process.epoch, memory_order_relaxed);
+    process_follow_level();
     process_tell_totals();
     return true;
 }
@@ -182,6 +183,7 @@ static bool refresh(struct context *context, uint32_t epoch, uintptr_t frame)
 
     context->epoch = epoch;
     python_keep_allocators();
+    process_follow_level();
     has_begun = segment_begin(context, SYNC_EPOCH, frame);
     process_tell_totals();
     process_count(COUNTER_SLOW_NS, sys_now_ns() - began_ns - (context->wait_ns - waited_ns));

@@ -15,6 +15,7 @@
 #include "python/walk.h"
 #include "record/context.h"
 #include "record/names.h"
+#include "record/passed.h"
 #include "record/sample_set.h"
 
 #include <linux/futex.h>
@@ -71,8 +72,10 @@ static void slot_fill(struct pool_process *slot, enum pool_process_how how)
 
     process.slot = slot;
     process.epoch = &slot->epoch;
-    process.usual_epoch =
-        (process.wanted_mode & PROCESS_IS_PARTIAL) != 0 ? &epoch_of_none : process.epoch;
+    atomic_store_explicit(&process.usual_epoch,
+                          (process.wanted_mode & PROCESS_IS_PARTIAL) != 0 ? &epoch_of_none
+                                                                          : process.epoch,
+                          memory_order_relaxed);
     process.parent_number = number;
     process.image->pid = slot->pid;
     process.image->number = number;
@@ -82,6 +85,39 @@ static void follow_mode(void)
 {
     if (process.follow_mode != NULL)
         process.follow_mode();
+}
+
+void process_follow_level(void)
+{
+    uint32_t level = atomic_load_explicit(&process.header->sample_level, memory_order_relaxed);
+
+    if (level == 0 || (process.wanted_mode & PROCESS_SAMPLES) != 0)
+        return;
+    passed_prepare();
+    /*
+     * First of all, no release goes the way of before any more. Release, below: who sees the mode and passes
+     * over a block, and whoever gets that block from there, sees this too (track.c: pass_over()).
+     */
+    atomic_store_explicit(&process.usual_epoch, &epoch_of_none, memory_order_relaxed);
+    atomic_store_explicit(&process.apart_bytes, SIZE_MAX, memory_order_relaxed);
+    atomic_fetch_or_explicit(&process.wanted_mode, PROCESS_SAMPLES | PROCESS_DEGRADES,
+                             memory_order_release);
+    if (!process_is_silent())
+        atomic_store_explicit(&process.mode, process.wanted_mode, memory_order_release);
+    follow_mode();
+}
+
+uint64_t process_sample_mean(void)
+{
+    uint32_t level;
+
+    if ((process.wanted_mode & PROCESS_DEGRADES) == 0)
+        return process.sample_bytes;
+    level = atomic_load_explicit(&process.header->sample_level, memory_order_relaxed);
+    /* Not 0: the pool has been let go. */
+    if (level == 0 || level > SAMPLE_LEVEL_MOST)
+        level = SAMPLE_LEVEL_MOST;
+    return SAMPLE_LEVEL_BYTES(level);
 }
 
 bool process_open(struct pool_header *header, size_t mapped_bytes, uint32_t ring_count,
@@ -107,6 +143,7 @@ bool process_open(struct pool_header *header, size_t mapped_bytes, uint32_t ring
     if (header->sample_bytes > 0)
         process.wanted_mode |= PROCESS_SAMPLES;
     process.sample_bytes = header->sample_bytes;
+    process_follow_level();
     process.mode = process.wanted_mode;
     follow_mode();
     process.silent_epoch = 0; /* until somebody has looked; no slot's epoch is 0 */
@@ -360,7 +397,9 @@ static uint64_t memory_bytes(void)
 
     return sizeof(process) + sizeof(process_order) + IMAGE_BYTES +
            contexts * sizeof(struct context) + python_memory_bytes() + names_memory_bytes() +
-           ((process.wanted_mode & PROCESS_SAMPLES) != 0 ? sample_set_bytes() : 0);
+           ((process.wanted_mode & PROCESS_SAMPLES) == 0    ? 0
+            : (process.wanted_mode & PROCESS_DEGRADES) != 0 ? passed_bytes()
+                                                            : sample_set_bytes());
 }
 
 static void tell(enum pool_counter counter, uint64_t total)

@@ -23,6 +23,7 @@ struct context;
 enum process_mode {
     PROCESS_WALKS_PYTHON = 1u << 0,
     PROCESS_SKIPS_SMALL = 1u << 1, /* min_size */
+    PROCESS_DEGRADES = 1u << 2,    /* it samples since sample_level: what was before is recorded */
     PROCESS_SAMPLES = 1u << 31,    /* sample_bytes; the sign, which malloc() has at hand */
 };
 
@@ -32,13 +33,13 @@ enum process_mode {
 struct process {
     /* Read by the hot path; constant between the start (or a child's first event) and the end. */
     _Atomic uint32_t *epoch; /* of our slot; before there is one, a word that no context matches */
-    /* The same; when the process is partial, such a word: no event is the usual one then. */
-    _Atomic uint32_t *usual_epoch;
+    /* When the process is partial, which it may become, such a word: no event is the usual one then. */
+    _Atomic uint32_t *_Atomic usual_epoch;
     _Atomic uint32_t mode; /* enum process_mode; 0 while nothing is recorded */
     _Atomic bool is_alone; /* one thread has a ring, and until another has it looks at no page */
     /* Blocks that free() hands to another function at once: of before the beginning; in a sample all. */
     uintptr_t apart_start;
-    size_t apart_bytes;
+    _Atomic size_t apart_bytes; /* grows when the process begins to sample */
     /* Constant once started. */
     struct pool_header *header;
     struct pool_process *table;
@@ -110,6 +111,16 @@ bool process_claim(void);
  * Context: start-up, or any thread outside the loader's lock.
  */
 void process_find_python(void);
+
+/*
+ * Begin to sample, when the collector wants that. What was recorded before is released as it was
+ * recorded; threads that have not seen it yet record all, as before.
+ * Context: start-up, hot path (slow paths only).
+ */
+void process_follow_level(void);
+
+/* Return the mean bytes between two picks that the collector wants now. Context: hot path (slow paths only). */
+uint64_t process_sample_mean(void);
 
 /* Whether process_claim() would fail for good. Context: hot path (slow paths only). */
 bool process_is_refused(void);

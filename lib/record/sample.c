@@ -55,30 +55,40 @@ static uint64_t draw_bytes(struct sample_thread *thread, uint64_t mean_bytes)
     return (uint64_t)((wide)log * mean_bytes >> SAMPLE_LOG_BITS);
 }
 
-static void set_way(struct sample_thread *thread, uint64_t mean_bytes, uint64_t bytes)
+static void set_way(struct sample_thread *thread, uint64_t bytes)
 {
-    uint64_t part_bytes = bytes < mean_bytes ? bytes : mean_bytes - 1;
+    uint64_t part_bytes = bytes < thread->mean_bytes ? bytes : thread->mean_bytes - 1;
 
     thread->rest_bytes = bytes - part_bytes;
     thread->left_bytes = part_bytes;
 }
 
+static void begin_way(struct sample_thread *thread, uint64_t mean_bytes)
+{
+    thread->mean_bytes = mean_bytes;
+    set_way(thread, draw_bytes(thread, mean_bytes));
+}
+
 void sample_begin(struct sample_thread *thread, uint64_t mean_bytes, uint64_t seed)
 {
     thread->random = seed != 0 ? seed : 1;
-    set_way(thread, mean_bytes, draw_bytes(thread, mean_bytes));
+    begin_way(thread, mean_bytes);
 }
 
 bool sample_picks(struct sample_thread *thread, uint64_t mean_bytes, uint64_t size_bytes)
 {
     uint64_t way_bytes = thread->left_bytes + thread->rest_bytes;
 
-    if (size_bytes >= mean_bytes)
+    if (size_bytes >= thread->mean_bytes) {
+        /* What is left of a way says nothing: another may be begun instead. */
+        if (thread->mean_bytes != mean_bytes)
+            begin_way(thread, mean_bytes);
         return true;
+    }
     if (way_bytes >= size_bytes) {
-        set_way(thread, mean_bytes, way_bytes - size_bytes);
+        set_way(thread, way_bytes - size_bytes);
         return false;
     }
-    set_way(thread, mean_bytes, draw_bytes(thread, mean_bytes));
+    begin_way(thread, mean_bytes);
     return true;
 }

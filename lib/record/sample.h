@@ -9,6 +9,9 @@
  * A thread draws how many bytes lie before the next pick, and takes the bytes of each block from
  * them: one subtraction. What holds, whatever handlers do in between: left is below the mean, so a
  * larger block never fits, and a thread never goes without a pick for longer than it has drawn.
+ *
+ * The mean may change: a thread takes the new one where it draws again, and what comes before that has
+ * the probability of the old one.
  */
 #ifndef RECORD_SAMPLE_H
 #define RECORD_SAMPLE_H
@@ -24,6 +27,7 @@ struct sample_thread {
     uint64_t left_bytes; /* of the way to the next pick, at most mean - 1 */
     uint64_t rest_bytes; /* what more of it there is */
     uint64_t random;     /* state of the generator; 0: not seeded */
+    uint64_t mean_bytes; /* of the way that is being gone */
 };
 
 /*
@@ -50,7 +54,8 @@ void sample_begin(struct sample_thread *thread, uint64_t mean_bytes, uint64_t se
 
 /*
  * Whether a block that sample_passes() did not pass over is to be recorded.
- * thread: has begun.
+ * thread: has begun; thread->mean_bytes as it was before is what the block was picked with.
+ * mean_bytes: of the ways that are drawn from now on.
  * Context: hot path (slow paths only).
  */
 bool sample_picks(struct sample_thread *thread, uint64_t mean_bytes, uint64_t size_bytes);

@@ -9,6 +9,7 @@
 
 #include "base/syscalls.h"
 #include "record/chain.h"
+#include "record/passed.h"
 #include "record/segment.h"
 
 enum outcome {
@@ -209,6 +210,19 @@ static struct event block_event(enum domain domain, uintptr_t address, size_t si
     };
 }
 
+/*
+ * A block is not recorded. Acquire: together with the mode it is seen that its release goes a way on
+ * which it is looked for. Returns the address.
+ */
+static uintptr_t pass_over(enum domain domain, uintptr_t address)
+{
+    if ((process.wanted_mode & PROCESS_DEGRADES) != 0) {
+        atomic_thread_fence(memory_order_acquire);
+        passed_put(domain, address);
+    }
+    return address;
+}
+
 uintptr_t track_allocated_slow(enum domain domain, uintptr_t address, size_t size_bytes,
                                enum allocator allocator, const void *caller)
 {
@@ -264,7 +278,7 @@ uintptr_t track_allocated_stack(enum domain domain, uintptr_t address, size_t si
     if ((mode & PROCESS_IS_PARTIAL) != 0 && domain != DOMAIN_POOL) {
         if ((mode & PROCESS_SAMPLES) != 0)
             return sample_passes(&context->sample, size_bytes)
-                       ? address
+                       ? pass_over(domain, address)
                        : track_allocated_picked(domain, address, size_bytes, allocator, caller);
         if (size_bytes < process.header->min_size)
             return address;
@@ -289,18 +303,47 @@ uintptr_t track_allocated_stack(enum domain domain, uintptr_t address, size_t si
     return address;
 }
 
-/* Whether a block is of the sample. */
-static bool is_picked(struct context *context, size_t size_bytes)
+/* Whether a block is of the sample. ret_mean_bytes: between two picks, as it was for this block. */
+static bool is_picked(struct context *context, size_t size_bytes, uint64_t *ret_mean_bytes)
 {
+    uint64_t mean_bytes = process_sample_mean();
+
     if (context->sample.random == 0) {
         /* A forked child begins anew in each thread: its contexts have been wiped. */
         uint64_t number = (uint64_t)process.image->number << 32 | context->ring->tid;
 
-        sample_begin(&context->sample, process.sample_bytes, sys_now_ns() ^ number << 20);
+        sample_begin(&context->sample, mean_bytes, sys_now_ns() ^ number << 20);
     }
-    return sample_picks(&context->sample, process.sample_bytes, size_bytes) &&
+    *ret_mean_bytes = context->sample.mean_bytes;
+    return sample_picks(&context->sample, mean_bytes, size_bytes) &&
            ((process.wanted_mode & PROCESS_SKIPS_SMALL) == 0 ||
             size_bytes >= process.header->min_size);
+}
+
+/* The level that a block was picked at: 0 when there was no chance in it. */
+static uint64_t level_bits(uint64_t mean_bytes, size_t size_bytes)
+{
+    if (size_bytes >= mean_bytes)
+        return 0;
+    return (uint64_t)(__builtin_ctzll(mean_bytes) - SAMPLE_LEVEL_SHIFT) << BLOCK_CLASS_SHIFT;
+}
+
+/* Record a block of the sample. */
+static void record_picked(struct context *context, struct event *event, enum domain domain,
+                          size_t size_bytes, uint64_t mean_bytes)
+{
+    bool has_begun_late = (process.wanted_mode & PROCESS_DEGRADES) != 0;
+
+    /* First: once the program has the block, any thread may release it. */
+    if (has_begun_late) {
+        passed_take(domain, event->address); /* it was released and nobody saw it */
+        event->w1 |= level_bits(mean_bytes, size_bytes);
+    } else if (!sample_set_put(domain, event->address)) {
+        context_lose_event(context);
+        return;
+    }
+    if (!record_allocation(event, size_bytes, false) && !has_begun_late)
+        sample_set_take(domain, event->address);
 }
 
 uintptr_t track_allocated_picked(enum domain domain, uintptr_t address, size_t size_bytes,
@@ -309,26 +352,24 @@ uintptr_t track_allocated_picked(enum domain domain, uintptr_t address, size_t s
     struct event event = block_event(domain, address, size_bytes, allocator,
                                      (uintptr_t)__builtin_frame_address(0), caller);
     struct context *context = context_enter(event.frame, asker_of(&event));
+    uint64_t mean_bytes;
 
     if (context == NULL) {
         /* Nobody records now: what comes next is passed over again. */
         if (context_own->sample.random != 0)
-            is_picked(context_own, size_bytes);
+            is_picked(context_own, size_bytes, &mean_bytes);
         return address;
     }
-    if (!is_picked(context, size_bytes))
-        return address;
-    /* First: once the program has the block, any thread may release it. */
-    if (!sample_set_put(domain, address))
-        context_lose_event(context);
-    else if (!record_allocation(&event, size_bytes, false))
-        sample_set_take(domain, address);
+    if (!is_picked(context, size_bytes, &mean_bytes))
+        return pass_over(domain, address);
+    record_picked(context, &event, domain, size_bytes, mean_bytes);
     return address;
 }
 
 /*
  * Whether a block may be of those that are recorded. Of a sample's this is certain, and it is taken
- * out. Where small blocks are left out, its size as asked for is not
+ * out; where the sample began in the midst of the recording, most of those that are not in it are known.
+ * Where small blocks are left out, its size as asked for is not
  * known here: one that was rounded up past min_size passes, and its release is one of a block that the
  * reader does not know.
  */
@@ -336,8 +377,12 @@ static bool may_be_recorded(enum domain domain, uintptr_t address)
 {
     unsigned mode = process.wanted_mode;
 
-    if ((mode & PROCESS_SAMPLES) != 0 && domain != DOMAIN_POOL)
+    if ((mode & PROCESS_DEGRADES) != 0 && domain != DOMAIN_POOL) {
+        if (passed_take(domain, address))
+            return false;
+    } else if ((mode & PROCESS_SAMPLES) != 0 && domain != DOMAIN_POOL) {
         return sample_set_take(domain, address);
+    }
     if ((mode & PROCESS_SKIPS_SMALL) == 0 || domain != DOMAIN_HEAP || process.usable_bytes == NULL)
         return true;
     return process.usable_bytes((void *)address) >= process.header->min_size;
@@ -381,7 +426,8 @@ void track_undone(enum domain domain, uintptr_t address, size_t size_bytes,
     };
 
     /* It is there again; where there is no room for it any more, its release will not be told. */
-    if ((process.wanted_mode & PROCESS_SAMPLES) != 0 && domain != DOMAIN_MAP &&
+    if ((process.wanted_mode & PROCESS_SAMPLES) != 0 &&
+        (process.wanted_mode & PROCESS_DEGRADES) == 0 && domain != DOMAIN_MAP &&
         !sample_set_put(domain, address))
         context_lose_event(NULL);
     record_plain(&event, domain == DOMAIN_MAP);

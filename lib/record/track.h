@@ -56,6 +56,13 @@ static inline unsigned track_mode(void)
     return atomic_load_explicit(&process.mode, memory_order_relaxed);
 }
 
+/* Return the epoch of usual events. Context: hot path. */
+static inline const _Atomic uint32_t *track_usual_epoch(void)
+{
+    /* Relaxed: process_follow_level() says when it changes, and that an event of before is no matter. */
+    return atomic_load_explicit(&process.usual_epoch, memory_order_relaxed);
+}
+
 /*
  * The slow halves of what follows. Those of allocations return the address: a hook can end in them.
  * caller: the return address of the hook, which tells the allocator's own calls from the program's.
@@ -98,7 +105,7 @@ static inline __attribute__((always_inline)) bool track_take_bytes(struct contex
 /*
  * Record an event if nothing stands in the way; one attempt.
  * delta: the one slot that goes ahead of it, or NULL.
- * epoch: process.usual_epoch, or process.epoch where it is known that the event is to be recorded.
+ * epoch: track_usual_epoch(), or process.epoch where it is known that the event is to be recorded.
  * w1: as track_w1() makes it of an address that is a multiple of 8: any other goes the slow way.
  * size_bytes: of a block that is allocated. is_allocation: constant.
  * Returns false when nothing has been recorded.
@@ -162,7 +169,7 @@ static inline __attribute__((always_inline)) bool
 track_try_block(struct context *context, enum domain domain, uintptr_t address, size_t size_bytes,
                 enum allocator allocator)
 {
-    return track_try(context, process.usual_epoch, track_w0(OP_ALLOC, domain, address),
+    return track_try(context, track_usual_epoch(), track_w0(OP_ALLOC, domain, address),
                      track_w1(size_bytes, allocator, 0), address, size_bytes, true);
 }
 
@@ -264,7 +271,7 @@ track_allocated(enum domain domain, uintptr_t address, size_t size_bytes, enum a
 static inline __attribute__((always_inline)) bool
 track_try_release(enum domain domain, uintptr_t address, enum allocator allocator)
 {
-    return track_try(context_own, process.usual_epoch, track_w0(OP_FREE, domain, address),
+    return track_try(context_own, track_usual_epoch(), track_w0(OP_FREE, domain, address),
                      track_w1(0, allocator, 0), address, 0, false);
 }
 
