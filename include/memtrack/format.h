@@ -8,7 +8,7 @@
 
 enum {
     FORMAT_MAJOR = 1,
-    FORMAT_MINOR = 2,
+    FORMAT_MINOR = 3,
 };
 
 #define SUPERBLOCK_MAGIC "\x89MTK\r\n\x1a\n"
@@ -65,6 +65,7 @@ enum record_kind {
     RECORD_LIMIT = 14,
     RECORD_USE = 15,
     RECORD_CGROUP = 16,
+    RECORD_SAMPLING = 17,
 };
 
 /* What there is a limit of. */
@@ -102,6 +103,8 @@ enum session_field {
     SESSION_DIRECTORY = 11,
     SESSION_MIN_SIZE = 12,     /* left out: 0 */
     SESSION_SAMPLE_BYTES = 13, /* likewise */
+    SESSION_MAX_FILE = 14,     /* likewise */
+    SESSION_MAX_OVERHEAD = 15, /* parts per million; likewise */
 };
 
 enum process_field {
@@ -133,6 +136,17 @@ enum state_cause {
     CAUSE_CONTROL = 4,  /* memtrack ctl */
     CAUSE_PROGRAM = 5,  /* memtrack.h */
     CAUSE_EXCEED = 6,   /* --on-exceed */
+    CAUSE_MAX_FILE = 7, /* the capture is as large as it may become */
+};
+
+/* Why blocks are sampled from an instant on, or with a larger mean. */
+enum sampling_cause {
+    SAMPLING_MAX_FILE = 1,
+    SAMPLING_MAX_OVERHEAD = 2,
+};
+
+enum {
+    STACK_LEVEL_BASE = 8, /* in a stack's class: a class below, else the level and this */
 };
 
 enum process_end {

@@ -30,6 +30,7 @@ struct capture_session {
     uint64_t page_bytes, tick_period_us, options;
     uint64_t min_size;     /* smaller blocks were not recorded */
     uint64_t sample_bytes; /* mean between two picks of a sample; 0: there was none */
+    uint64_t max_file_bytes, max_overhead_ppm; /* what recording might cost at most; 0: anything */
     uint64_t realtime_ns, monotonic_ns, boottime_ns;
     const char *const *arguments; /* NULL-terminated; what the user asked to run */
     uint32_t argument_count;
@@ -86,6 +87,15 @@ struct capture_stack {
     uint32_t python_node, native_node; /* 0: none */
     uint8_t allocator;                 /* enum allocator */
     uint8_t map_class;                 /* enum map_class */
+    uint8_t
+        level; /* its blocks were picked with SAMPLE_LEVEL_BYTES(level) in between; 0: as the session says */
+};
+
+/* From an instant on small blocks were sampled. */
+struct capture_sampling {
+    uint64_t time_ns;
+    uint8_t level; /* of the pool's header, 1 to SAMPLE_LEVEL_MOST */
+    uint8_t cause; /* enum sampling_cause */
 };
 
 struct capture_tick {
@@ -185,6 +195,8 @@ struct capture {
     uint32_t rss_count;
     struct capture_state_change *states; /* in time order; none: recorded from the start on */
     uint32_t state_count;
+    struct capture_sampling *samplings; /* in time order; none: blocks are as the session says */
+    uint32_t sampling_count;
     struct capture_mark *marks; /* in time order */
     uint32_t mark_count;
     struct capture_limit *limits; /* in file order, as are uses: of one owner in time order */
@@ -246,6 +258,18 @@ uint32_t capture_process_index(const struct capture *capture, uint32_t number);
  * Context: tool.
  */
 bool capture_has_silence(const struct capture *capture, uint64_t from_ns, uint64_t to_ns);
+
+/* Return whether the capture has blocks that stand for others, or may have. Context: tool. */
+static inline bool capture_is_estimate(const struct capture *capture)
+{
+    return capture->session.sample_bytes > 0 || capture->sampling_count > 0;
+}
+
+/* Return whether blocks might come to be sampled while it was recorded. Context: tool. */
+static inline bool capture_has_budget(const struct capture *capture)
+{
+    return capture->session.max_file_bytes > 0 || capture->session.max_overhead_ppm > 0;
+}
 
 /*
  * Return the name of a mark or a phase: the capture's, "" when the number stands for none.

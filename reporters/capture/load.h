@@ -32,7 +32,8 @@ struct capture_memory {
     struct memory_pool pool;
     size_t process_capacity, thread_capacity, code_capacity, node_capacity, stack_capacity;
     size_t tick_capacity, rss_capacity, section_capacity, mark_name_capacity;
-    size_t state_capacity, mark_capacity, limit_capacity, use_capacity, cgroup_capacity;
+    size_t state_capacity, sampling_capacity, mark_capacity, limit_capacity, use_capacity,
+        cgroup_capacity;
     size_t model_capacity;
     uint64_t record_count;
     uint8_t *payload; /* room for one, when it is read along */
@@ -77,6 +78,7 @@ record_fault capture_load_rss(struct capture *capture, struct cursor *body);
 record_fault capture_load_bound(struct capture *capture, struct cursor *body);
 record_fault capture_load_name(struct capture *capture, struct cursor *body);
 record_fault capture_load_state(struct capture *capture, struct cursor *body);
+record_fault capture_load_sampling(struct capture *capture, struct cursor *body);
 record_fault capture_load_mark(struct capture *capture, struct cursor *body);
 record_fault capture_load_limit(struct capture *capture, struct cursor *body);
 record_fault capture_load_use(struct capture *capture, struct cursor *body);

@@ -347,6 +347,7 @@ void capture_close(struct capture *capture)
     free(capture->stacks);
     free(capture->mark_names);
     free(capture->states);
+    free(capture->samplings);
     free(capture->marks);
     free(capture->limits);
     free(capture->uses);

@@ -136,6 +136,10 @@ static bool take_session_field(struct capture *capture, uint64_t number, struct 
         return take_u64(part, &session->min_size);
     case SESSION_SAMPLE_BYTES:
         return take_u64(part, &session->sample_bytes);
+    case SESSION_MAX_FILE:
+        return take_u64(part, &session->max_file_bytes);
+    case SESSION_MAX_OVERHEAD:
+        return take_u64(part, &session->max_overhead_ppm);
     default:
         return true;
     }
@@ -422,6 +426,8 @@ record_fault capture_load_record(struct capture *capture, uint64_t kind, struct 
         return capture_load_use(capture, body);
     case RECORD_CGROUP:
         return capture_load_cgroup(capture, body);
+    case RECORD_SAMPLING:
+        return capture_load_sampling(capture, body);
     default:
         return NULL;
     }

@@ -82,7 +82,7 @@ record_fault capture_load_stacks(struct capture *capture, struct cursor *body)
     if (first != capture->stack_count)
         return "stack out of order";
     for (; count > 0; count--) {
-        uint64_t python_node, native_node, allocator, map_class;
+        uint64_t python_node, native_node, allocator, map_class, level = 0;
 
         if (!cursor_varint(body, &python_node) || !cursor_varint(body, &native_node) ||
             !cursor_varint(body, &allocator) || !cursor_varint(body, &map_class))
@@ -90,14 +90,19 @@ record_fault capture_load_stacks(struct capture *capture, struct cursor *body)
         if (!capture->is_followed &&
             (python_node >= capture->node_count || native_node >= capture->node_count))
             return "stack of an unknown node";
-        if (allocator >= ALLOCATOR_COUNT || map_class >= CLASS_COUNT)
+        if (map_class >= STACK_LEVEL_BASE) {
+            level = map_class - STACK_LEVEL_BASE;
+            map_class = CLASS_ANONYMOUS;
+        }
+        if (allocator >= ALLOCATOR_COUNT || level > SAMPLE_LEVEL_MOST)
             return "stack of an unknown allocator or class";
         if (capture->stack_count == UINT32_MAX)
             return "too many stacks";
         capture->stacks = memory_grow(capture->stacks, &memory->stack_capacity,
                                       (size_t)capture->stack_count + 1, sizeof(*capture->stacks));
-        capture->stacks[capture->stack_count++] = (struct capture_stack){
-            (uint32_t)python_node, (uint32_t)native_node, (uint8_t)allocator, (uint8_t)map_class};
+        capture->stacks[capture->stack_count++] =
+            (struct capture_stack){(uint32_t)python_node, (uint32_t)native_node, (uint8_t)allocator,
+                                   (uint8_t)map_class, (uint8_t)level};
     }
     return NULL;
 }
@@ -247,6 +252,28 @@ record_fault capture_load_state(struct capture *capture, struct cursor *body)
                                   (size_t)capture->state_count + 1, sizeof(*capture->states));
     capture->states[capture->state_count++] =
         (struct capture_state_change){time_ns, (uint8_t)state, (uint8_t)cause};
+    capture_load_instant(capture, time_ns);
+    return NULL;
+}
+
+record_fault capture_load_sampling(struct capture *capture, struct cursor *body)
+{
+    struct capture_memory *memory = capture->memory;
+    uint64_t time_ns, level, cause;
+
+    if (!cursor_varint(body, &time_ns) || !cursor_limited(body, UINT8_MAX, &level) ||
+        !cursor_limited(body, UINT8_MAX, &cause))
+        return cut_off;
+    if (level == 0 || level > SAMPLE_LEVEL_MOST)
+        return "sampling at an unknown level";
+    if (capture->sampling_count > 0 &&
+        time_ns < capture->samplings[capture->sampling_count - 1].time_ns)
+        return "sampling before the one before it";
+    capture->samplings =
+        memory_grow(capture->samplings, &memory->sampling_capacity,
+                    (size_t)capture->sampling_count + 1, sizeof(*capture->samplings));
+    capture->samplings[capture->sampling_count++] =
+        (struct capture_sampling){time_ns, (uint8_t)level, (uint8_t)cause};
     capture_load_instant(capture, time_ns);
     return NULL;
 }

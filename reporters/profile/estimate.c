@@ -41,14 +41,14 @@ struct profile_cost estimate_cost(uint64_t mean_bytes, uint64_t size_bytes, uint
     };
 }
 
-uint64_t estimate_variance(uint64_t mean_bytes, uint64_t size_bytes)
+uint64_t estimate_variance(uint64_t unit_bytes, uint64_t mean_bytes, uint64_t size_bytes)
 {
     double chance, part;
 
     if (size_bytes == 0 || size_bytes >= mean_bytes)
         return 0;
     chance = probability(mean_bytes, size_bytes);
-    part = (double)size_bytes / (double)mean_bytes / chance;
+    part = (double)size_bytes / (double)unit_bytes / chance;
     return (uint64_t)((1.0 - chance) * part * part * ESTIMATE_VARIANCE_UNIT + 0.5);
 }
 
@@ -63,8 +63,8 @@ static uint64_t square_root(uint64_t number)
     return root;
 }
 
-uint64_t estimate_standard_error(uint64_t mean_bytes, uint64_t variance)
+uint64_t estimate_standard_error(uint64_t unit_bytes, uint64_t variance)
 {
     /* The root of the unit is 2^10. Not more than 2^40 times 2^32 / 2^10. */
-    return (uint64_t)((double)mean_bytes * (double)square_root(variance) / 1024.0 + 0.5);
+    return (uint64_t)((double)unit_bytes * (double)square_root(variance) / 1024.0 + 0.5);
 }

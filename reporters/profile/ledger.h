@@ -49,7 +49,10 @@ struct ledger {
     struct holding reserved, mapped_file;
     uint64_t size_allocations[PROFILE_SIZE_CLASSES], size_bytes[PROFILE_SIZE_CLASSES];
     uint64_t lifetimes[PROFILE_LIFETIMES];
-    /* Of sums of bytes, as estimate_variance(): of what is live now, and of the views. */
+    /*
+     * Of sums of bytes, as estimate_variance() in the capture's unit: of what is live now, and of the
+     * views.
+     */
     uint64_t live_variance, variances[VIEW_COUNT];
     const struct births *leaks_born; /* the owner's: others are no leaks; NULL: all are */
 };
@@ -138,16 +141,21 @@ static inline void ledger_touch(const struct ledger *ledger, struct row *row)
 static inline struct profile_cost ledger_cost(const struct ledger *ledger,
                                               const struct block *block)
 {
-    if (__builtin_expect(ledger->rows.rows[block->row].is_sample, false))
-        return estimate_cost(ledger->capture->session.sample_bytes, block->bytes, block->ordinal);
+    const struct row *row = &ledger->rows.rows[block->row];
+
+    if (__builtin_expect(row->sampling != ROW_IS_WHOLE, false))
+        return estimate_cost(row_mean_bytes(row, ledger->capture), block->bytes, block->ordinal);
     return (struct profile_cost){block->bytes, 1};
 }
 
 /* Return what it adds to a variance. */
 static inline uint64_t ledger_variance(const struct ledger *ledger, const struct block *block)
 {
-    if (__builtin_expect(ledger->rows.rows[block->row].is_sample, false))
-        return estimate_variance(ledger->capture->session.sample_bytes, block->bytes);
+    const struct row *row = &ledger->rows.rows[block->row];
+
+    if (__builtin_expect(row->sampling != ROW_IS_WHOLE, false))
+        return estimate_variance(estimate_unit_bytes(ledger->capture),
+                                 row_mean_bytes(row, ledger->capture), block->bytes);
     return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "profile/failures.h"
 #include "profile/ledger.h"
 #include "profile/marks.h"
+#include "profile/merge_rows.h"
 #include "profile/model.h"
 #include "profile/pools.h"
 #include "profile/replay.h"
@@ -160,6 +161,14 @@ static uint64_t count_lost_unseen(const struct capture *capture,
     return lost;
 }
 
+/* What a thread has allocated in between is not in a sample. */
+static void forget_temporary(struct profile *profile)
+{
+    profile->totals.temporary_allocations = 0;
+    for (uint32_t i = 0; i < profile->row_count; i++)
+        profile->rows[i].costs[VIEW_TEMPORARY] = (struct profile_cost){0, 0};
+}
+
 static void take_ledger(struct profile *profile, struct ledger *ledger,
                         const struct profile_options *options)
 {
@@ -179,7 +188,10 @@ static void take_ledger(struct profile *profile, struct ledger *ledger,
     memcpy(profile->lifetimes, ledger->lifetimes, sizeof(ledger->lifetimes));
     for (unsigned view = 0; view < VIEW_COUNT; view++)
         profile->standard_errors[view] =
-            estimate_standard_error(ledger->capture->session.sample_bytes, ledger->variances[view]);
+            estimate_standard_error(estimate_unit_bytes(ledger->capture), ledger->variances[view]);
+    if (capture_is_estimate(ledger->capture))
+        forget_temporary(profile);
+    merge_rows_of_levels(profile);
 }
 
 void build_finish(struct profile *profile, const struct profile_options *options,

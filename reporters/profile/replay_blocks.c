@@ -65,13 +65,15 @@ static inline void replay_alloc(struct replay *replay, struct replay_process *pr
     ledger_hold(ledger, &live->block);
 }
 
-/* Released by the thread that allocated it, with few enough other allocations in between? */
+/*
+ * Released by the thread that allocated it, with few enough other allocations in between? Of a sample it
+ * is not known: there nobody uses the answer (profile.c).
+ */
 static bool is_temporary(const struct replay *replay, const struct block *block, uint32_t stream)
 {
     uint32_t between;
 
-    if (block->row == ROW_NONE || replay->ledger->rows.rows[block->row].stream != stream ||
-        replay->capture->session.sample_bytes > 0)
+    if (block->row == ROW_NONE || replay->ledger->rows.rows[block->row].stream != stream)
         return false;
     /* Exact up to 2^32 allocations in between. */
     between = replay->streams[stream].ordinal - block->ordinal;

@@ -129,7 +129,9 @@ static bool add_ends(struct replay *replay)
 static bool take_states(struct replay *replay)
 {
     const struct capture *capture = replay->capture;
-    bool leaves_out = capture->session.min_size > 0 || capture->state_count > 0;
+    /* Once blocks are passed over in the midst of it, so are not all of their releases. */
+    bool leaves_out =
+        capture->session.min_size > 0 || capture->state_count > 0 || capture_has_budget(capture);
     bool has_told = replay->tick != UINT64_MAX;
     bool is_in_time = !has_told || leaves_out == replay->leaves_out;
 

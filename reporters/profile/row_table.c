@@ -43,11 +43,15 @@ static void grow_index(struct row_table *rows)
         *search(rows, rows->rows[i].stack, rows->rows[i].stream) = i + 1;
 }
 
-/* Whether a row of this allocator is estimated. Maps and the program's own pools are recorded whole. */
-static bool is_sample(const struct capture *capture, uint8_t allocator)
+/* How the blocks of a stack were picked. Maps and the program's own pools are recorded whole. */
+static uint8_t sampling_of(const struct capture *capture, const struct capture_stack *stack)
 {
-    return capture->session.sample_bytes > 0 && allocator < ALLOCATOR_POOL &&
-           !(allocator >= ALLOCATOR_MMAP && allocator <= ALLOCATOR_MPROTECT);
+    if (stack->allocator >= ALLOCATOR_POOL ||
+        (stack->allocator >= ALLOCATOR_MMAP && stack->allocator <= ALLOCATOR_MPROTECT))
+        return ROW_IS_WHOLE;
+    if (stack->level > 0)
+        return stack->level;
+    return capture->session.sample_bytes > 0 ? ROW_IS_SAMPLE : ROW_IS_WHOLE;
 }
 
 /* Allocated with a row to spare, so that they can begin on a cache line. */
@@ -89,7 +93,7 @@ uint32_t row_table_search(struct row_table *rows, const struct capture *capture,
                          .stream = stream,
                          .process = capture->threads[stream].process_index,
                          .allocator = capture->stacks[stack].allocator,
-                         .is_sample = is_sample(capture, capture->stacks[stack].allocator)};
+                         .sampling = sampling_of(capture, &capture->stacks[stack])};
         rows->extras[rows->count] = (struct row_extra){0};
         *slot = ++rows->count;
     }

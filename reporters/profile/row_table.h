@@ -1,15 +1,23 @@
 /*
  * The rows: one for each pair of a stack and a thread that has allocated, in the order in which
- * they first did.
+ * they first did. Blocks of a stack that were picked at different levels are of different rows, which
+ * are put together at the end (merge_rows.h).
  */
 #ifndef PROFILE_ROW_TABLE_H
 #define PROFILE_ROW_TABLE_H
 
+#include "memtrack/protocol.h"
 #include "profile/profile.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* Other values are levels of the pool's header. */
+enum row_sampling {
+    ROW_IS_WHOLE = 0,
+    ROW_IS_SAMPLE = 255, /* with the session's mean */
+};
 
 /* What every event changes: a cache line. */
 struct row {
@@ -21,10 +29,17 @@ struct row {
     uint32_t stack, stream; /* indexes in the capture */
     uint32_t process;       /* of the stream: index in the capture */
     uint8_t allocator;      /* of the stack */
-    bool is_sample;         /* its blocks stand for others */
+    uint8_t sampling;       /* how its blocks were picked: enum row_sampling, or a level */
 } __attribute__((aligned(64)));
 
 _Static_assert(sizeof(struct row) == 64, "a row is a cache line");
+
+/* Return the mean bytes between two picks that its blocks were picked with. Context: tool. */
+static inline uint64_t row_mean_bytes(const struct row *row, const struct capture *capture)
+{
+    return row->sampling == ROW_IS_SAMPLE ? capture->session.sample_bytes
+                                          : SAMPLE_LEVEL_BYTES(row->sampling);
+}
 
 /* What few events change. */
 struct row_extra {

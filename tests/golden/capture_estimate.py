@@ -3,8 +3,17 @@
 MAPS, POOL = range(16, 21), 127  # allocators: these, and pools from there on, are recorded whole
 
 
-def estimate(mean, size, ordinal, allocator):
-    """(bytes, blocks, variance in units of mean^2 / 2^20) of a block; mean 0: of no sample."""
+UNIT_OF_LEVELS = 1 << 14
+
+
+def level_mean(level):
+    """Mean bytes between two picks at a level."""
+    return 32 << level
+
+
+def estimate(mean, size, ordinal, allocator, unit=None):
+    """(bytes, blocks, variance in units of unit^2 / 2^20) of a block; mean 0: of no sample.
+    unit: of variances; the mean when there is none."""
     if allocator in MAPS or allocator >= POOL or not 0 < size < mean:
         return size, 1, 0
     x, series = size / mean, 1.0
@@ -12,6 +21,6 @@ def estimate(mean, size, ordinal, allocator):
         series = 1.0 - x / i * series
     chance = x * series
     rounding = (ordinal * 2654435769) % 2**32 / 2.0**32
-    part = size / mean / chance
+    part = size / (unit or mean) / chance
     return (int(size * (1.0 / chance) + 0.5), int(1.0 / chance + rounding),
             int((1.0 - chance) * part * part * 2**20 + 0.5))

@@ -28,7 +28,8 @@ EVENTS, RECORDS, DIRECTORY, MODEL = 1, 2, 3, 4
 FLAG_LZ4 = 1
 
 SESSION, PROCESS, THREAD, CODE, NODES, STACKS, TICKS, RSS, BOUND, SUMMARY, NAME, STATE, SAID = range(1, 14)
-LIMIT, USE, CGROUP = range(14, 17)
+LIMIT, USE, CGROUP, SAMPLING = range(14, 18)
+LEVELS = 8  # a stack's class: a class, or this and a level
 
 MARK, PHASE, PHASE_END = 0, 3, 4
 NAME_MARK, NAME_POOL = 2, 3
@@ -38,7 +39,7 @@ POOLS = 6  # the domain
 SESSION_FIELDS = {
     1: "version", 2: "host", 3: "machine", 4: "page_bytes", 5: "tick_period_us", 6: "realtime_ns",
     7: "monotonic_ns", 8: "boottime_ns", 9: "options", 10: "arguments", 11: "directory",
-    12: "min_size", 13: "sample_bytes",
+    12: "min_size", 13: "sample_bytes", 14: "max_file", 15: "max_overhead",
 }
 PROCESS_FIELDS = {
     1: "number", 2: "pid", 3: "inner_pid", 4: "parent", 5: "how", 6: "first_segment",
@@ -259,6 +260,9 @@ class CaptureWriter:
     def state(self, time_ns, state, cause):
         self.record(STATE, varint(time_ns) + varint(state) + varint(cause))
 
+    def sampling(self, time_ns, level, cause):
+        self.record(SAMPLING, varint(time_ns) + varint(level) + varint(cause))
+
     def said(self, time_ns, process, text):
         body = text_bytes(text)
         self.record(SAID, varint(time_ns) + varint(process) + varint(len(body)) + body)
@@ -345,6 +349,7 @@ class Capture:
     uses: list = field(default_factory=list)  # (kind, owner, time, bytes)
     cgroups: list = field(default_factory=lambda: [None])  # paths
     states: list = field(default_factory=list)  # (time, state, cause)
+    samplings: list = field(default_factory=list)  # (time, level, cause)
     said: list = field(default_factory=list)  # (time, process, text)
     mark_names: dict = field(default_factory=dict)
     pool_names: dict = field(default_factory=dict)
@@ -436,7 +441,7 @@ def read_stacks(capture, cursor):
         raise ValueError("stack id out of order")
     for _ in range(cursor.varint()):
         stack = tuple(cursor.varint() for _ in range(4))
-        if max(stack[:2]) >= len(capture.nodes) or stack[2] > 255 or stack[3] > 7:
+        if max(stack[:2]) >= len(capture.nodes) or stack[2] > 255 or stack[3] > LEVELS + 15:
             raise ValueError("stack of an unknown node")
         capture.stacks.append(stack)
 
@@ -503,6 +508,8 @@ def read_record(capture, kind, body):
         capture.bounds[process] = cursor.varint()
     elif kind == STATE:
         capture.states.append(tuple(cursor.varint() for _ in range(3)))
+    elif kind == SAMPLING:
+        capture.samplings.append(tuple(cursor.varint() for _ in range(3)))
     elif kind == SAID:
         capture.said.append((cursor.varint(), cursor.varint(), bytes_text(cursor.blob())))
     elif kind == NAME:

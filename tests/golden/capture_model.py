@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 
 import capture_format as fmt
 import capture_keys
-from capture_estimate import estimate
+from capture_estimate import UNIT_OF_LEVELS, estimate, level_mean
 from capture_order import fork_parent, ordered_events
 from capture_resident import resident
 from capture_words import Words
@@ -28,8 +28,8 @@ LIFETIME_LIMITS = [10**6, 10**7, 10**8, 10**9]
 class Held:
     """Something live and counted: a block, or a part of a range."""
 
-    def __init__(self, size, row, tick, ordinal=0):
-        self.size, self.row, self.tick, self.ordinal = size, row, tick, ordinal
+    def __init__(self, size, row, tick, ordinal=0, level=0):
+        self.size, self.row, self.tick, self.ordinal, self.level = size, row, tick, ordinal, level
         self.born = None
         self.birth = 0  # for those who count allocations
 
@@ -67,8 +67,13 @@ class Model(Words):
         Words.__init__(self, process)
         self.capture, self.instants, self.peak_instant = capture, instants, peak_instant
         self.threshold = threshold
-        self.leaves_out = capture.session.get("min_size", 0) > 0 or bool(capture.states)
+        self.leaves_out = (capture.session.get("min_size", 0) > 0 or bool(capture.states)
+                           or capture.session.get("max_file", 0) > 0
+                           or capture.session.get("max_overhead", 0) > 0)
         self.mean, self.variance, self.variances = capture.session.get("sample_bytes", 0), 0, [0] * 4
+        self.unit = self.mean or UNIT_OF_LEVELS
+        self.is_estimate = self.mean > 0 or bool(capture.samplings)
+        self.firsts = {}  # by stack without its level, and stream: the stack that stands for all
         self.is_partial = self.leaves_out or self.mean > 0
         self.selected = {s for s, t in capture.threads.items()
                          if process in (0, t.get("process", 0)) and tid in (0, t.get("tid", 0))}
@@ -121,8 +126,8 @@ class Model(Words):
 
     def cost(self, held):
         """(bytes, blocks, variance) of what a block stands for: docs/sampling.md."""
-        return estimate(self.mean, held.size, held.ordinal,
-                        self.capture.stacks[held.row[0]][2] if held.row[0] else 0)
+        return estimate(level_mean(held.level) if held.level else self.mean, held.size, held.ordinal,
+                        self.capture.stacks[held.row[0]][2] if held.row[0] else 0, self.unit)
 
     def after_change(self, held, sign):
         row = held.row
@@ -171,10 +176,17 @@ class Model(Words):
     def row(self, stack, stream):
         if stream not in self.selected:
             return None
+        if stack:
+            *where, kind = self.capture.stacks[stack]
+            where.append(kind if kind < fmt.LEVELS else 0)
+            stack = self.firsts.setdefault((*where, stream), stack)
         if (stack, stream) not in self.rows:
             self.row_order.append((stack, stream))
             self.rows[stack, stream]  # pylint: disable=pointless-statement
         return stack, stream
+
+    def level_of(self, stack):
+        return max(self.capture.stacks[stack][3] - fmt.LEVELS, 0) if stack else 0
 
     def count_allocation(self, held):
         if held.row is None:
@@ -236,7 +248,7 @@ class Model(Words):
 
     def take_block(self, process, key, stream):
         held = process.blocks.pop(key)
-        temporary = (held.row is not None and held.row[1] == stream and self.mean == 0
+        temporary = (held.row is not None and held.row[1] == stream and not self.is_estimate
                      and self.ordinals[stream] - held.ordinal <= self.threshold)
         self.drop(held)
         return self.count_release(held, stream, temporary)
@@ -261,7 +273,7 @@ class Model(Words):
             self.violation(event.stream, not self.was_silent_since(0))
         self.ordinals[event.stream] += 1
         held = Held(event.bytes, self.row(event.stack, event.stream), self.tick,
-                    self.ordinals[event.stream])
+                    self.ordinals[event.stream], self.level_of(event.stack))
         process.blocks[key] = held
         self.count_allocation(held)
         self.hold(held)
@@ -570,7 +582,7 @@ def build(capture, *, process=0, tid=0, threshold=1, pools=False):
               "failed_allocations": model.totals["failed_allocations"]}
     return {
         "totals": totals,
-        "standard_errors": [int(model.mean * math.isqrt(v) / 1024.0 + 0.5) for v in model.variances],
+        "standard_errors": [int(model.unit * math.isqrt(v) / 1024.0 + 0.5) for v in model.variances],
         "rows": rows,
         "allocators": [{"allocator": a, **{k: v for k, v in owner(("allocator", a)).items()
                                            if k != "frees"}}

@@ -311,16 +311,50 @@ def sampled():
     return trace.finish()
 
 
-def storm(seed=1, steps=2000, threads=4, forks=2, bound_steps=0, places=300, **session):
+def degraded():
+    """All blocks, then one in 256 bytes, then one in 4 KiB: each block says with which chance."""
+    trace = Trace()
+    trace.session("app.py", max_file=4 << 20, max_overhead=50_000)
+    stack = script_stack(trace)
+    process = trace.process(43, arguments=["python3", "app.py"], python_version="3.12.1")
+    one, two = process.thread(43, "one", main=1), process.thread(44, "two")
+    places = iter(range(HEAP, HEAP + MIB, 8192))
+    kept = [one.alloc(next(places), 64 << i % 7, stack("<module> main")) for i in range(20)]
+    one.alloc(HEAP + 2 * MIB, 300, stack("<module> main", REALLOC))
+    one.free(HEAP + 2 * MIB, REALLOC)                        # to one that is not recorded
+    trace.wait(3)
+    trace.writer.sampling(trace.now_ns(), 3, 1)
+    kept += [one.alloc(next(places), 16 << i % 4, stack("<module> main", map_class=fmt.LEVELS + 3))
+             for i in range(20)]
+    trace.wait(3)
+    trace.writer.sampling(trace.now_ns(), 7, 2)
+    kept += [two.alloc(next(places), 64 << i % 6, stack("worker", map_class=fmt.LEVELS + 7)) for i in range(20)]
+    kept += [one.alloc(next(places), 16 << i % 4, stack("<module> main", map_class=fmt.LEVELS + 3 + i % 2 * 4))
+             for i in range(20)]
+    for address in kept[::3]:
+        two.free(address)
+    one.free(HEAP + 3 * MIB)                                 # passed over, and forgotten
+    two.alloc(HEAP + MIB, 100_000, stack("worker"))
+    one.map(RANGES, 8192, stack("<module> main", MMAP))
+    trace.wait(5)
+    process.end()
+    return trace.finish()
+
+
+def storm(seed=1, steps=2000, threads=4, forks=2, bound_steps=0, places=300, levels=(), **session):
     """Random threads, blocks, ranges, forks: whatever may happen, happens. Also for fuzzing.
     bound_steps: so often all is written with its bounds, as a collector does; 0: at the end.
-    places: addresses that blocks may have. session: what else the session says."""
+    places: addresses that blocks may have. levels: that some of them are picked at. session: what else
+    the session says."""
     chance = random.Random(seed)
     trace = Trace(fmt.CaptureWriter(coder=1 + seed % 3), chance.choice([2, 16, 200]))
     trace.session("storm", str(seed), **session)
+    for at, level in enumerate(levels):
+        trace.writer.sampling(at, level, 1 + at % 2)
     stacks = [trace.stack(trace.node((trace.code("s.py", f"f{i}", 1), 2 * i)), a, c)
               for i in range(6) for a, c in [(MALLOC, 0), (REALLOC, 0), (MMAP, 0), (MMAP, 1),
-                                             (MMAP, 2), (MREMAP, 0)]]
+                                             (MMAP, 2), (MREMAP, 0)]
+              + [(a, fmt.LEVELS + level) for a in (MALLOC, REALLOC) for level in levels]]
     of = {a: [s for s, key in zip(stacks, trace.stacks) if key[2] == a]
           for a in (MALLOC, REALLOC, MMAP, MREMAP)}
     processes = [trace.process(1, arguments=["storm"])]
@@ -542,7 +576,7 @@ def stored():
 
 CAPTURES = {make.__name__: make for make in
             (empty, script, planes, compact, ranges, family, strange, vector, cut, partial, words,
-             silence, sampled, limits, stored)}
+             silence, sampled, degraded, limits, stored)}
 
 
 def main():

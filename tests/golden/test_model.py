@@ -120,6 +120,17 @@ def test_samples_are_weighted_alike(tmp_path, seed):
     assert model["standard_errors"][2] > 0
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_blocks_are_weighted_by_their_levels(tmp_path, seed):
+    model = compare(tmp_path, captures.storm(seed, steps=900, threads=1 + seed % 5, forks=seed % 3,
+                                             levels=[(1, 3, 15), (5,), (2, 8)][seed % 3],
+                                             max_file=1 << 20, min_size=seed % 2))
+    assert model["totals"]["temporary_allocations"] == 0
+    assert model["standard_errors"][2] > 0
+    # A stack and a thread are one row, however its blocks were picked.
+    assert len(model["rows"]) <= 6 * 6 * (1 + seed % 5 + 2 * (seed % 3))
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_what_forked_children_inherit_is_understood_alike(tmp_path, seed):
     model = compare(tmp_path, captures.storm(seed, steps=9000, threads=2, forks=5 + 3 * seed,
@@ -155,12 +166,15 @@ def test_a_later_child_inherits_what_came_below_the_peak(tmp_path):
 @pytest.mark.parametrize("write, what", [
     (lambda writer: writer.limit(2, 5, 1, 5), "limit of an unknown process"),
     (lambda writer: writer.limit(1, 5, 1, 5, 1), "limit of an unknown cgroup"),
+    (lambda writer: writer.sampling(1, 16, 1), "sampling at an unknown level"),
+    (lambda writer: [writer.sampling(2, 1, 1), writer.sampling(1, 2, 1)], "sampling before the one before it"),
+    (lambda writer: writer.stack(0, 0, 1, fmt.LEVELS + 16), "stack of an unknown allocator or class"),
     (lambda writer: writer.use(1, 1, 5, 5), "memory of an unknown process or cgroup"),
     (lambda writer: writer.use(2, 2, 5, 5), "memory of an unknown process or cgroup"),
     (lambda writer: writer.record(fmt.CGROUP, bytes([2, 1, 97])), "cgroup out of order"),
     (lambda writer: writer.record(fmt.LIMIT, bytes(5)), "record cut off"),
 ])
-def test_limits_of_nobody_are_damage(tmp_path, write, what):
+def test_records_of_what_there_is_not_are_damage(tmp_path, write, what):
     writer = fmt.CaptureWriter()
     writer.process(1, pid=5)
     write(writer)
