@@ -375,7 +375,7 @@ static int say_result(const struct report *report)
 static bool is_view_known(const struct report *report, struct error *err)
 {
     if ((report->options.view != VIEW_TEMPORARY && report->choice.kind != WINDOW_TEMPORARY) ||
-        report->capture->session.sample_bytes == 0)
+        !capture_is_estimate(report->capture))
         return true;
     error_set(err, "%s: is a sample, which does not tell what was temporary: use --allocated",
               report->path);

@@ -265,6 +265,9 @@ static inline bool capture_is_estimate(const struct capture *capture)
     return capture->session.sample_bytes > 0 || capture->sampling_count > 0;
 }
 
+/* Return the largest mean bytes between two picks; 0: there is no sample. Context: tool. */
+uint64_t capture_largest_mean(const struct capture *capture);
+
 /* Return whether blocks might come to be sampled while it was recorded. Context: tool. */
 static inline bool capture_has_budget(const struct capture *capture)
 {

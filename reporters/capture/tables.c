@@ -302,6 +302,16 @@ record_fault capture_load_mark(struct capture *capture, struct cursor *body)
     return NULL;
 }
 
+uint64_t capture_largest_mean(const struct capture *capture)
+{
+    uint64_t mean_bytes = capture->session.sample_bytes;
+
+    for (uint32_t i = 0; i < capture->sampling_count; i++)
+        if (SAMPLE_LEVEL_BYTES(capture->samplings[i].level) > mean_bytes)
+            mean_bytes = SAMPLE_LEVEL_BYTES(capture->samplings[i].level);
+    return mean_bytes;
+}
+
 bool capture_has_silence(const struct capture *capture, uint64_t from_ns, uint64_t to_ns)
 {
     for (uint32_t i = 0; i < capture->state_count; i++) {

@@ -14,6 +14,7 @@
 #include "profile/estimate.h"
 #include "profile/ledger.h"
 #include "profile/marks.h"
+#include "profile/merge_rows.h"
 #include "profile/profile.h"
 #include "profile/replay.h"
 #include "profile/window_known.h"
@@ -333,7 +334,8 @@ static void give_rows(struct look *look)
             .costs = {[VIEW_WINDOW] = look->rows[i].shown},
         };
     profile->standard_errors[VIEW_WINDOW] =
-        estimate_standard_error(profile->capture->session.sample_bytes, look->variance);
+        estimate_standard_error(estimate_unit_bytes(profile->capture), look->variance);
+    merge_rows_of_levels(profile);
     profile->window.instant_ns = look->instant_ns;
     if (look->window->has_sums) {
         profile->range = look->range;

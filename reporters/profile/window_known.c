@@ -130,7 +130,7 @@ bool window_is_known(struct profile *profile)
 {
     const struct profile_window *window = &profile->window;
     bool is_whole = is_from_start(window) && window->to.is_end;
-    bool is_sample = profile->capture->session.sample_bytes > 0;
+    bool is_sample = capture_is_estimate(profile->capture);
 
     if (window->has_sums)
         return false;

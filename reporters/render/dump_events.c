@@ -103,7 +103,7 @@ static bool is_second_half(const struct dump_events *events, const struct event 
     uint8_t op = release->op == EVENT_FREE ? EVENT_ALLOC : EVENT_MAP;
     const struct capture_session *session = &events->capture->session;
 
-    if (op == EVENT_ALLOC && (session->min_size > 0 || session->sample_bytes > 0))
+    if (op == EVENT_ALLOC && (session->min_size > 0 || capture_is_estimate(events->capture)))
         return false;
     return event->op == op && event->domain == release->domain &&
            events->capture->stacks[event->stack].allocator == release->allocator;

@@ -249,7 +249,9 @@ static void write_what_ran(struct json_writer *json, const struct page *page)
     json_write_number(json, "endNs", page->input->profile->end_ns);
     json_write_text(json, "state", label_state(capture->state));
     json_write_number(json, "minSize", capture->session.min_size);
-    json_write_number(json, "sampleBytes", capture->session.sample_bytes);
+    json_write_number(json, "sampleBytes", capture_largest_mean(capture));
+    json_write_number(json, "sampledFromNs",
+                      capture->sampling_count > 0 ? capture->samplings[0].time_ns : 0);
     write_numbers(json, "standardErrors", page->input->profile->standard_errors, VIEW_WHOLE_COUNT);
     json_write_text(json, "version", capture->session.version);
     json_write_text(json, "reporter", MEMTRACK_VERSION);

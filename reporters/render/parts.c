@@ -3,6 +3,7 @@
  */
 #include "render/parts.h"
 
+#include "memtrack/format.h"
 #include "print/numbers.h"
 #include "print/wrap.h"
 #include "report/health.h"
@@ -209,17 +210,34 @@ static void write_shown_line(const struct render_input *input, FILE *out)
             numbers_format_count(cost.allocations).text, numbers_plural(cost.allocations));
 }
 
+/* "from 3.20 s on, to keep --max-file 64.0 MiB; at last" */
+static void add_beginning(struct wrap_line *line, const struct capture *capture)
+{
+    const struct capture_sampling *first = &capture->samplings[0];
+
+    wrap_add(line, "", "from %s on,", units_format_time(first->time_ns, 0).text);
+    if (first->cause == SAMPLING_MAX_FILE)
+        wrap_add(line, " ", "to keep --max-file %s;",
+                 units_format_size(capture->session.max_file_bytes, 0).text);
+    else
+        wrap_add(line, " ", "to keep --max-overhead %s%%;",
+                 numbers_format_share(capture->session.max_overhead_ppm, 1000000).text);
+    wrap_add(line, " ", "at last");
+}
+
 /* What the capture does not have because nobody wanted it. */
 static void write_partial_lines(const struct render_input *input, FILE *out)
 {
     const struct capture_session *session = &input->capture->session;
 
-    if (session->sample_bytes > 0) {
-        struct units_text mean = units_format_size(session->sample_bytes, 0);
+    if (capture_is_estimate(input->capture)) {
+        struct units_text mean = units_format_size(capture_largest_mean(input->capture), 0);
         struct wrap_line line;
 
         wrap_begin(&line, out, input->options->width_columns, "sampled: ", 9);
-        wrap_add(&line, "", "one block in %s,", mean.text);
+        if (input->capture->sampling_count > 0)
+            add_beginning(&line, input->capture);
+        wrap_add(&line, " ", "one block in %s,", mean.text);
         wrap_add(&line, " ", "those of %s and more all%s", mean.text,
                  input->profile != NULL ? ";" : "");
         if (input->profile != NULL)

@@ -1,6 +1,7 @@
 /*
  * What every report in JSON begins with: schema, report, capture, view. Runs in the tools.
  */
+#include "memtrack/format.h"
 #include "memtrack/protocol.h"
 #include "render/parts.h"
 #include "report/health.h"
@@ -76,6 +77,30 @@ static void write_recorded(struct json_writer *json, const struct capture *captu
     json_write_close(json);
 }
 
+static const char *mode_of(const struct capture *capture)
+{
+    if (capture->session.sample_bytes > 0)
+        return "sampled";
+    return capture->sampling_count > 0 ? "degraded" : "full";
+}
+
+/* From when on blocks were sampled, to keep a budget. */
+static void write_samplings(struct json_writer *json, const struct capture *capture)
+{
+    json_write_open_array(json, "samplings");
+    for (uint32_t i = 0; i < capture->sampling_count; i++) {
+        const struct capture_sampling *sampling = &capture->samplings[i];
+
+        json_write_open_object(json, NULL);
+        json_write_number(json, "from_ns", sampling->time_ns);
+        json_write_number(json, "sample_bytes", SAMPLE_LEVEL_BYTES(sampling->level));
+        json_write_text(json, "budget",
+                        sampling->cause == SAMPLING_MAX_FILE ? "max-file" : "max-overhead");
+        json_write_close(json);
+    }
+    json_write_close(json);
+}
+
 static void write_capture(struct json_writer *json, const struct render_input *input)
 {
     const struct capture *capture = input->capture;
@@ -86,8 +111,11 @@ static void write_capture(struct json_writer *json, const struct render_input *i
     json_write_open_object(json, "capture");
     write_program(json, capture);
     json_write_text(json, "state", label_state(capture->state));
-    json_write_text(json, "mode", session->sample_bytes > 0 ? "sampled" : "full");
+    json_write_text(json, "mode", mode_of(capture));
     json_write_number_or_null(json, "sample_bytes", session->sample_bytes);
+    write_samplings(json, capture);
+    json_write_number_or_null(json, "max_file_bytes", session->max_file_bytes);
+    json_write_number_or_null(json, "max_overhead_ppm", session->max_overhead_ppm);
     json_write_number_or_null(json, "min_size", session->min_size);
     json_write_bool(json, "native", (session->options & POOL_OPTION_NATIVE) != 0);
     json_write_bool(json, "python_allocators", label_has_python_allocators(capture));
@@ -165,7 +193,7 @@ static void write_view(struct json_writer *json, const struct render_input *inpu
     write_filters(json, input);
     json_write_number(json, "bytes", cost.bytes);
     json_write_number(json, "allocations", cost.allocations);
-    if (input->capture->session.sample_bytes > 0)
+    if (capture_is_estimate(input->capture))
         json_write_number(json, "standard_error_bytes", profile->standard_errors[view]);
     else
         json_write_null(json, "standard_error_bytes");

@@ -57,7 +57,7 @@ static void write_totals(const struct render_input *input, FILE *out)
                                       totals->allocations % duration_ms * 1000 / duration_ms)
                      .text);
     wrap_add(&line, "   ", "freed %s", numbers_format_count(totals->frees).text);
-    if (input->capture->session.sample_bytes == 0)
+    if (!capture_is_estimate(input->capture))
         wrap_add(&line, "   ", "temporary %s%%",
                  numbers_format_share(totals->temporary_allocations, totals->allocations).text);
     wrap_add(&line, "   ", "failed %s", numbers_format_count(totals->failed_allocations).text);

@@ -26,7 +26,7 @@ static void write_totals(struct json_writer *json, const struct render_input *in
     json_write_number(json, "order_violations", totals->order_violations);
     json_write_number(json, "lost_events", totals->lost_events);
     /* What a thread has allocated in between is not in a sample. */
-    if (input->capture->session.sample_bytes > 0)
+    if (capture_is_estimate(input->capture))
         json_write_null(json, "temporary_allocations");
     else
         json_write_number(json, "temporary_allocations", totals->temporary_allocations);

@@ -60,7 +60,7 @@ void stats_write_range_json(struct json_writer *json, const struct render_input 
     json_write_number(json, "allocations", range->allocated.allocations);
     json_write_number(json, "frees", range->frees);
     json_write_number(json, "allocated_bytes", range->allocated.bytes);
-    if (input->capture->session.sample_bytes > 0)
+    if (capture_is_estimate(input->capture))
         json_write_null(json, "temporary_allocations");
     else
         json_write_number(json, "temporary_allocations", range->temporary.allocations);

@@ -63,10 +63,11 @@ function resolution(model) {
  * @param {{sample: number, isWhole: boolean}} costs
  */
 function howSure(model, query, costs) {
-    const { sampleBytes, standardErrors } = model.meta;
+    const { sampleBytes, sampledFromNs, standardErrors } = model.meta;
     const view = ['peak', 'leaks', 'allocated'].indexOf(query.mode);
     const error = costs.isWhole && view >= 0 ? ` \u00b1${formatBytes(standardErrors[view])}` : '';
-    return `an estimate${error} from one block in ${formatBytes(sampleBytes)}`;
+    const since = sampledFromNs ? ` at last, after ${formatTime(sampledFromNs)} of all` : '';
+    return `an estimate${error} from one block in ${formatBytes(sampleBytes)}${since}`;
 }
 
 /**

@@ -72,7 +72,7 @@ function programFacts(meta) {
         [
             'Sampled',
             meta.sampleBytes
-                ? `one block in ${formatBytes(meta.sampleBytes)}, larger ones all: numbers are estimates`
+                ? `${meta.sampledFromNs ? `from ${formatTime(meta.sampledFromNs)} on, at last ` : ''}one block in ${formatBytes(meta.sampleBytes)}, larger ones all: numbers are estimates`
                 : '',
         ],
         ['Left out', meta.minSize ? `blocks smaller than ${formatBytes(meta.minSize)}` : ''],

@@ -228,4 +228,9 @@ test('the caption says what is counted', () => {
     assert.match(say('peak', 0, 3, true, 1), /; an estimate \u00b12(\.00)? KiB from one block in 512 KiB$/);
     assert.match(say('peak', 2, 3, false, 2), /; an estimate from one block in 512 KiB$/);
     assert.match(say('temporary', 0, 3, true), /a sample does not tell what was temporary/);
+    model.meta.sampledFromNs = 2_000_000_000;
+    assert.match(
+        say('peak', 2, 3, false, 2),
+        /; an estimate from one block in 512 KiB at last, after 2\.00 s of all$/,
+    );
 });
