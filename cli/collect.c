@@ -104,6 +104,9 @@ static bool parse_options(const struct option_values *values, struct collect_opt
         !options_number(values, OPTION_POOL_OPTIONS, 0, UINT64_MAX, &options->pool_options, err) ||
         !options_size(values, OPTION_MIN_SIZE, 0, UINT64_MAX, &options->min_size, err) ||
         !options_size(values, OPTION_SAMPLE_BYTES, 0, UINT64_MAX, &options->sample_bytes, err) ||
+        !options_size(values, OPTION_MAX_FILE, 0, UINT64_MAX, &options->max_file_bytes, err) ||
+        !options_percent(values, OPTION_MAX_OVERHEAD, 0, UINT64_MAX, &options->max_overhead_ppm,
+                         err) ||
         !options_time(values, OPTION_DELAY, &options->delay_ns, err) ||
         !options_time(values, OPTION_DURATION, &options->duration_ns, err) ||
         !options_number(values, OPTION_COMMAND_OUTPUT, 0, INT_MAX, &command_output, err) ||
@@ -116,6 +119,8 @@ static bool parse_options(const struct option_values *values, struct collect_opt
         fcntl(options->command_fd, F_SETFD, FD_CLOEXEC);
     }
     options->model_events = model_events(values->values[OPTION_INDEX]);
+    options->max_file = values->values[OPTION_MAX_FILE];
+    options->max_overhead = values->values[OPTION_MAX_OVERHEAD];
     options->output = values->values[OPTION_CAPTURE];
     options->is_dormant = values->is_set[OPTION_DORMANT];
     options->may_overwrite = values->is_set[OPTION_FORCE];

@@ -82,6 +82,16 @@ const struct option_row option_rows[OPTION_COUNT] = {
                       "keep in the capture what its events come to, so that reports need not read "
                       "them (auto: of 4 million events and more)",
                       IN(RUN) | IN(COLLECT)},
+    [OPTION_MAX_FILE] = {'\0', "max-file", "SIZE",
+                         "keep the capture smaller than SIZE (64M, 2 GiB): once half of it is "
+                         "used, small blocks are "
+                         "sampled, more and more coarsely; reports say so",
+                         IN(RUN) | IN(COLLECT)},
+    [OPTION_MAX_OVERHEAD] =
+        {'\0', "max-overhead", "PERCENT",
+         "record all while it takes at most PERCENT (5%) of the programs' processor time, then "
+         "sample small blocks, more and more coarsely; reports say so",
+         IN(RUN) | IN(COLLECT)},
     [OPTION_DORMANT] = {'\0', "dormant", NULL,
                         "record nothing until memtrack ctl PID start says so",
                         IN(RUN) | IN(COLLECT)},
@@ -410,6 +420,29 @@ bool options_size(const struct option_values *values, enum option_id option, uin
         return false;
     }
     *ret_bytes = bytes;
+    return true;
+}
+
+bool options_percent(const struct option_values *values, enum option_id option, uint64_t least_ppm,
+                     uint64_t most_ppm, uint64_t *ret_ppm, struct error *err)
+{
+    const char *text = values->values[option];
+    struct error reason;
+    uint64_t ppm;
+
+    if (text == NULL)
+        return true;
+    if (!units_parse_percent(text, &ppm, &reason)) {
+        error_set(err, "--%s: %s", option_rows[option].name, reason.text);
+        return false;
+    }
+    if (ppm < least_ppm || ppm > most_ppm) {
+        error_set(err, "--%s=%s: use a percentage such as 5%% or 0.5%%, from %g%% to %g%%",
+                  option_rows[option].name, text, (double)least_ppm / 10000.0,
+                  (double)most_ppm / 10000.0);
+        return false;
+    }
+    *ret_ppm = ppm;
     return true;
 }
 

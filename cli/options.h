@@ -43,6 +43,8 @@ enum option_id {
     OPTION_SAMPLE_BYTES,
     OPTION_MIN_SIZE,
     OPTION_INDEX,
+    OPTION_MAX_FILE,
+    OPTION_MAX_OVERHEAD,
     OPTION_DORMANT,
     OPTION_DELAY,
     OPTION_DURATION,
@@ -156,5 +158,11 @@ bool options_number(const struct option_values *values, enum option_id option, u
  */
 bool options_size(const struct option_values *values, enum option_id option, uint64_t least_bytes,
                   uint64_t most_bytes, uint64_t *ret_bytes, struct error *err);
+
+/*
+ * Read an option as a percentage (5%, 0.5), in parts per million. As options_size(). Context: tool.
+ */
+bool options_percent(const struct option_values *values, enum option_id option, uint64_t least_ppm,
+                     uint64_t most_ppm, uint64_t *ret_ppm, struct error *err);
 
 #endif

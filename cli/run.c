@@ -36,6 +36,13 @@ enum {
 
 #define BLOCK_MOST_BYTES  (UINT64_C(1) << 47) /* larger than any that there can be */
 #define SAMPLE_MOST_BYTES (UINT64_C(1) << 30) /* a smallest block stands for so many */
+#define FILE_LEAST_BYTES  (UINT64_C(4) << 20) /* with what is on its way when it is noticed */
+#define FILE_MOST_BYTES   (UINT64_C(1) << 50)
+
+enum {
+    OVERHEAD_LEAST_PPM = 1000,
+    OVERHEAD_MOST_PPM = 1000000,
+};
 
 struct run {
     const struct option_values *values;
@@ -47,7 +54,7 @@ struct run {
     char *library;
     char *output; /* as the user names it */
     char *absolute_output;
-    uint64_t min_size, sample_bytes;
+    uint64_t min_size, sample_bytes, max_file_bytes, max_overhead_ppm;
     uint64_t delay_ns, duration_ns;
     struct collect_rule rules[COLLECT_MOST_RULES];
     uint32_t rule_count;
@@ -121,6 +128,8 @@ static bool start_collector(struct run *run, struct error *err)
         .duration_ns = run->duration_ns,
         .sample_bytes = run->sample_bytes,
         .index = run->values->values[OPTION_INDEX],
+        .max_file = run->values->values[OPTION_MAX_FILE],
+        .max_overhead = run->values->values[OPTION_MAX_OVERHEAD],
         .exceed = run->values->exceed,
         .exceed_count = run->rule_count,
         .arguments = run->target.arguments,
@@ -278,6 +287,19 @@ static void say_what_runs(const struct run *run)
         message_print("  argument %s", *argument);
 }
 
+/* A sample from the start on has its mean from the user. */
+static bool check_sample(const struct option_values *values, struct error *err)
+{
+    const char *budget = values->is_set[OPTION_MAX_FILE]       ? "max-file"
+                         : values->is_set[OPTION_MAX_OVERHEAD] ? "max-overhead"
+                                                               : NULL;
+
+    if (!values->is_set[OPTION_SAMPLE_BYTES] || budget == NULL)
+        return true;
+    error_set(err, "--sample-bytes and --%s: use one of them", budget);
+    return false;
+}
+
 /* Only one thing can say when it begins. */
 static bool check_beginning(const struct option_values *values, struct error *err)
 {
@@ -296,9 +318,14 @@ int command_run(enum command_id id, const struct option_values *values)
     (void)id;
     if (!options_size(values, OPTION_MIN_SIZE, 1, BLOCK_MOST_BYTES, &run.min_size, &err) ||
         !options_size(values, OPTION_SAMPLE_BYTES, 1, SAMPLE_MOST_BYTES, &run.sample_bytes, &err) ||
+        !options_size(values, OPTION_MAX_FILE, FILE_LEAST_BYTES, FILE_MOST_BYTES,
+                      &run.max_file_bytes, &err) ||
+        !options_percent(values, OPTION_MAX_OVERHEAD, OVERHEAD_LEAST_PPM, OVERHEAD_MOST_PPM,
+                         &run.max_overhead_ppm, &err) ||
         !options_time(values, OPTION_DELAY, &run.delay_ns, &err) ||
         !options_time(values, OPTION_DURATION, &run.duration_ns, &err) ||
-        !exceed_parse(values, run.rules, &run.rule_count, &err) || !check_beginning(values, &err)) {
+        !exceed_parse(values, run.rules, &run.rule_count, &err) || !check_beginning(values, &err) ||
+        !check_sample(values, &err)) {
         message_print("%s", err.text);
         return EXIT_USAGE;
     }

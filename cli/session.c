@@ -26,7 +26,7 @@
 enum {
     COLLECTOR_FD = 3,
     COMMAND_FD = 4,
-    COLLECTOR_ARGUMENTS = 18, /* beside the program's, and --on-exceed */
+    COLLECTOR_ARGUMENTS = 20, /* beside the program's, and --on-exceed */
 };
 
 static bool make_identity(char *identity, struct error *err)
@@ -66,6 +66,10 @@ static char **collector_arguments(const struct session_request *request, int fd)
     arguments[count++] = words_format("--sample-bytes=%" PRIu64, request->sample_bytes);
     if (request->index != NULL)
         arguments[count++] = words_format("--index=%s", request->index);
+    if (request->max_file != NULL)
+        arguments[count++] = words_format("--max-file=%s", request->max_file);
+    if (request->max_overhead != NULL)
+        arguments[count++] = words_format("--max-overhead=%s", request->max_overhead);
     if (request->is_dormant)
         arguments[count++] = words_format("--dormant");
     if (request->delay_ns > 0)

@@ -27,10 +27,12 @@ struct session {
 struct session_request {
     const char *output; /* absolute */
     bool may_overwrite;
-    uint64_t pool_options;     /* enum pool_option */
-    uint64_t min_size;         /* smaller blocks are not recorded */
-    const char *index;         /* as --index has it; NULL: not given */
-    uint64_t sample_bytes;     /* mean between two picks of a sample; 0: all are recorded */
+    uint64_t pool_options; /* enum pool_option */
+    uint64_t min_size;     /* smaller blocks are not recorded */
+    const char *index;     /* as --index has it; NULL: not given */
+    uint64_t sample_bytes; /* mean between two picks of a sample; 0: all are recorded */
+    /* Of the capture and of time, as the user wrote them; NULL: any. */
+    const char *max_file, *max_overhead;
     bool is_dormant;           /* nothing is recorded until somebody asks for it */
     uint64_t delay_ns;         /* before recording begins; 0: none */
     uint64_t duration_ns;      /* of the recording; 0: as long as there are programs */

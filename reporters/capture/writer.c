@@ -397,6 +397,15 @@ uint64_t capture_writer_bytes(const struct capture_writer *writer)
     return writer->file_bytes;
 }
 
+uint64_t capture_writer_whole_bytes(const struct capture_writer *writer)
+{
+    uint64_t entries = writer->directory.entry_count;
+    uint64_t sections = entries / DIRECTORY_MAX_ENTRIES + 1;
+
+    return writer->file_bytes + entries * DIRECTORY_ENTRY_BYTES +
+           sections * (SECTION_HEADER_BYTES + SECTION_ALIGN_BYTES) + TRAILER_BYTES;
+}
+
 /* Write so many entries, which one section can hold. at: in the bytes of the directory. */
 static bool write_directory_part(struct capture_writer *writer, struct directory *directory,
                                  size_t *at, size_t count)

@@ -85,6 +85,9 @@ int capture_writer_fd(const struct capture_writer *writer);
 /* Bytes in the file so far. */
 uint64_t capture_writer_bytes(const struct capture_writer *writer);
 
+/* Bytes that it would have if it were closed now. Context: tool, the thread that writes. */
+uint64_t capture_writer_whole_bytes(const struct capture_writer *writer);
+
 /*
  * Write directory and trailer, unlock, close, free. After a failed write it only closes. An adopted
  * file stays open.

@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "capture/writer.h"
+#include "collect/budget.h"
 #include "collect/clock.h"
 #include "collect/control.h"
 #include "collect/drain.h"
@@ -55,6 +56,7 @@ struct collect {
     struct starter starter;
     struct control control;
     struct exceed exceed;
+    struct budget budget;
     struct process_watch silent; /* a child that has recorded nothing yet */
     int signal_fd;
     const char *reason;   /* why it ends early; NULL: it does not */
@@ -168,6 +170,7 @@ static bool set_up(struct collect *collect, struct error *err)
                                         collect->options->model_events);
     control_begin(&collect->control);
     exceed_init(&collect->exceed, collect->options, session, &collect->control, &collect->starter);
+    budget_init(&collect->budget, collect->options, session, &collect->control, collect->model);
     collect->drain = drain_create(session);
     collect->clock = clock_start(session, err);
     return collect->clock != NULL && drain_start(collect->drain, err);
@@ -298,6 +301,7 @@ static void serve(struct collect *collect)
         socket_answer(&collect->door);
         control_hear_programs(&collect->control);
         exceed_look(&collect->exceed);
+        budget_look(&collect->budget);
         is_under_way = processes_look(&collect->session);
         look_for_trouble(collect);
         if (collect->reason != NULL && !collect->has_failed)
@@ -307,7 +311,9 @@ static void serve(struct collect *collect)
         is_under_way |= say_running(collect);
         is_under_way |= collect->newcomer_looks > 0 && collect->newcomer_looks <= NEWCOMER_LOOKS;
         wait_for_work(collect,
-                      control_wait_ms(&collect->control, is_under_way ? UNDER_WAY_MS : POLL_MS));
+                      budget_wait_ms(&collect->budget,
+                                     control_wait_ms(&collect->control,
+                                                     is_under_way ? UNDER_WAY_MS : POLL_MS)));
     }
 }
 
@@ -375,9 +381,11 @@ static bool finish(struct collect *collect, struct error *err)
     if (!collect->has_failed)
         model_thread_catch_up(collect->model, collect->writer, collect->drain->sink.counts.events,
                               session_now_ns() - collect->session.start_ns);
+    budget_judge(&collect->budget, collect->writer);
     write_summary(collect, raw_bytes);
     if (!collect->has_failed)
-        model_thread_store(collect->model, collect->writer);
+        model_thread_store(collect->model, collect->writer,
+                           budget_model_bytes(&collect->budget, collect->writer));
     is_clean = capture_writer_close(collect->writer, err);
     collect->writer = NULL;
     return is_clean;
@@ -396,6 +404,7 @@ static void tear_down(struct collect *collect)
         capture_writer_close(collect->writer, NULL);
     socket_close(&collect->door);
     exceed_finish(&collect->exceed);
+    budget_finish(&collect->budget);
     control_finish(&collect->control);
     process_watch_end(&collect->silent);
     processes_finish(&collect->session);

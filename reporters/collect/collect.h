@@ -45,10 +45,13 @@ struct collect_rule {
 struct collect_options {
     const char *output; /* the capture, as an absolute path */
     bool may_overwrite;
-    uint64_t pool_options; /* enum pool_option */
-    uint64_t min_size;     /* smaller blocks are not recorded */
-    uint64_t model_events; /* the model is kept of so many events and more; UINT64_MAX: never */
-    uint64_t sample_bytes; /* mean between two picks of a sample; 0: all are recorded */
+    uint64_t pool_options;     /* enum pool_option */
+    uint64_t min_size;         /* smaller blocks are not recorded */
+    uint64_t model_events;     /* the model is kept of so many events and more; UINT64_MAX: never */
+    uint64_t sample_bytes;     /* mean between two picks of a sample; 0: all are recorded */
+    uint64_t max_file_bytes;   /* of the capture; 0: any */
+    uint64_t max_overhead_ppm; /* of the programs' processor time; 0: any */
+    const char *max_file, *max_overhead; /* as the user wrote them; NULL: not at all */
     uint8_t uuid[16], token[16];
     bool is_dormant;      /* nothing is recorded until somebody asks for it */
     uint64_t delay_ns;    /* recording begins so long after the start; 0: at once */

@@ -18,7 +18,8 @@ enum {
     ADDRESS_LOW_BITS = 3,
     WIDE_SHIFT = 32,
     MARK_KIND_MASK = 7,
-    NO_KIND = 1 << 16, /* no allocator has it */
+    NO_KIND = 1 << 16,  /* no allocator has it */
+    KIND_MASK = 0xf8ff, /* of w1's bits from the allocator on: without those of the address */
 };
 
 _Static_assert((int)EVENT_ALLOC == (int)OP_ALLOC && (int)EVENT_FREE == (int)OP_FREE,
@@ -54,6 +55,18 @@ static inline uint32_t stack_of(struct ring_reader *reader, struct sink *sink, u
     if (cached->id == 0 || cached->node != node || cached->kind != kind)
         *cached = (struct stack_cache){node, trie_stack(&sink->trie, node, kind), kind};
     return cached->id;
+}
+
+/* What the stack of a block is besides its frames: the allocator, and the level it was picked at. */
+static uint16_t block_kind(struct sink *sink, uint64_t w1)
+{
+    uint64_t level = w1 >> BLOCK_CLASS_SHIFT;
+
+    if (level > SAMPLE_LEVEL_MOST) {
+        sink->counts.faults++;
+        level = 0;
+    }
+    return trie_kind(allocator_of(w1), (uint8_t)(level > 0 ? STACK_LEVEL_BASE + level : 0));
 }
 
 static void put_wide(struct ring_reader *reader, uint64_t bytes)
@@ -406,9 +419,10 @@ static uint64_t decode_blocks(struct ring_reader *reader, struct sink *sink, uin
         if (op == OP_ALLOC) {
             uint64_t bytes = w1 & BLOCK_BYTES_MASK;
 
-            if (kind != (out | (w0 & SLOT_DETACHED))) {
-                kind = out | (w0 & SLOT_DETACHED);
-                stack = stack_of(reader, sink, w0, (uint16_t)out);
+            out = (w1 >> BLOCK_ALLOCATOR_SHIFT & KIND_MASK) | (w0 & SLOT_DETACHED);
+            if (kind != out) {
+                kind = out;
+                stack = stack_of(reader, sink, w0, block_kind(sink, w1));
             }
             put_wide(reader, bytes);
             out = (bytes & UINT32_MAX) | stack << EVENT_STACK_SHIFT;

@@ -216,10 +216,18 @@ void model_thread_catch_up(struct model_thread *model, const struct capture_writ
 
 uint64_t model_thread_cpu_ns(const struct model_thread *model)
 {
-    return model == NULL ? 0 : model->cpu_ns;
+    struct timespec used;
+    clockid_t clock;
+
+    if (model == NULL || !model->is_running)
+        return model == NULL ? 0 : model->cpu_ns;
+    if (pthread_getcpuclockid(model->thread, &clock) != 0 || clock_gettime(clock, &used) != 0)
+        return 0;
+    return (uint64_t)used.tv_sec * UINT64_C(1000000000) + (uint64_t)used.tv_nsec;
 }
 
-void model_thread_store(struct model_thread *model, struct capture_writer *writer)
+void model_thread_store(struct model_thread *model, struct capture_writer *writer,
+                        uint64_t most_bytes)
 {
     struct column_bytes bytes = {0};
     struct profile *profile = NULL;
@@ -229,7 +237,8 @@ void model_thread_store(struct model_thread *model, struct capture_writer *write
     if (profile == NULL)
         return;
     model_write(profile, &bytes);
-    (void)capture_model_write(writer, bytes.bytes, bytes.size_bytes, NULL);
+    if (bytes.size_bytes <= most_bytes)
+        (void)capture_model_write(writer, bytes.bytes, bytes.size_bytes, NULL);
     free(bytes.bytes);
     profile_destroy(profile);
 }

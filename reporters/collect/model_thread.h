@@ -35,14 +35,18 @@ void model_thread_stop(struct model_thread *model);
 void model_thread_catch_up(struct model_thread *model, const struct capture_writer *writer,
                            uint64_t event_count, uint64_t recorded_ns);
 
-/* Return the processor time that the model has taken; 0 for NULL. The thread must have ended. */
+/*
+ * Return the processor time that the model has taken; 0 for NULL, and while the thread has ended without
+ * being told to. Context: main thread.
+ */
 uint64_t model_thread_cpu_ns(const struct model_thread *model);
 
 /*
- * Store the model, if there is one: the last thing before the directory. A failed write is kept by the
- * writer. Context: main thread.
+ * Store the model, if there is one and it takes no more than so many bytes: the last thing before the
+ * directory. A failed write is kept by the writer. Context: main thread.
  */
-void model_thread_store(struct model_thread *model, struct capture_writer *writer);
+void model_thread_store(struct model_thread *model, struct capture_writer *writer,
+                        uint64_t most_bytes);
 
 /* Give it back; the thread must have ended. NULL is allowed. Context: main thread. */
 void model_thread_free(struct model_thread *model);

@@ -52,6 +52,7 @@ struct pack {
     _Atomic uint64_t told_events;   /* with fewer in the file nobody is told */
     _Atomic bool is_waiting_over;
     _Atomic uint32_t written_bell; /* 1 is added after each change of these; a futex */
+    _Atomic uint64_t whole_bytes, watched_bytes; /* pack_watch_bytes() */
     /* The thread's, until it has ended. */
     uint64_t raw_bytes, event_count;
     struct compact_encoder *encoder;
@@ -156,6 +157,20 @@ static void write_block(struct pack *pack, const struct pack_block *block)
         note_failure(pack, &error);
 }
 
+/* Tell the main thread when the file has become larger than it wants to know. */
+static void look_at_size(struct pack *pack)
+{
+    uint64_t one = 1, whole_bytes = capture_writer_whole_bytes(pack->writer);
+
+    /* Relaxed: the numbers say only themselves. */
+    atomic_store_explicit(&pack->whole_bytes, whole_bytes, memory_order_relaxed);
+    if (whole_bytes <= atomic_load_explicit(&pack->watched_bytes, memory_order_relaxed))
+        return;
+    atomic_store_explicit(&pack->watched_bytes, UINT64_MAX, memory_order_relaxed);
+    if (pack->failure_fd >= 0 && write(pack->failure_fd, &one, sizeof(one)) < 0)
+        return; /* it is awake already */
+}
+
 /* Under the lock. */
 static struct pack_block *take_first(struct pack *pack)
 {
@@ -190,6 +205,7 @@ static void *pack_run(void *argument)
         pthread_mutex_unlock(&pack->lock);
 
         write_block(pack, block);
+        look_at_size(pack);
         give_back(&block->release);
         if (block->records != NULL && is_told(pack)) {
             atomic_store_explicit(&pack->written_bytes, capture_writer_bytes(pack->writer),
@@ -225,6 +241,7 @@ struct pack *pack_start(struct capture_writer *writer, int failure_fd, struct er
     pack->writer = writer;
     pack->failure_fd = failure_fd;
     pack->last = &pack->first;
+    pack->watched_bytes = UINT64_MAX;
     pthread_mutex_init(&pack->lock, NULL);
     pthread_cond_init(&pack->has_work, NULL);
     pthread_cond_init(&pack->has_room, NULL);
@@ -310,6 +327,16 @@ void pack_put_visit(struct pack *pack, pack_visit *visit, void *user)
     pthread_mutex_lock(&pack->lock);
     append(pack, block);
     pthread_mutex_unlock(&pack->lock);
+}
+
+void pack_watch_bytes(struct pack *pack, uint64_t watched_bytes)
+{
+    atomic_store_explicit(&pack->watched_bytes, watched_bytes, memory_order_relaxed);
+}
+
+uint64_t pack_whole_bytes(const struct pack *pack)
+{
+    return atomic_load_explicit(&pack->whole_bytes, memory_order_relaxed);
 }
 
 bool pack_has_failed(struct pack *pack, struct error *err)

@@ -83,6 +83,15 @@ void pack_put_records(struct pack *pack, const void *payload, size_t size_bytes,
 void pack_put_visit(struct pack *pack, pack_visit *visit, void *user);
 
 /*
+ * Have failure_fd told when the capture, closed then, would be larger. Replaces what was asked for
+ * before. Context: any thread.
+ */
+void pack_watch_bytes(struct pack *pack, uint64_t watched_bytes);
+
+/* Return how large the capture would be if it were closed behind the last section. Context: any thread. */
+uint64_t pack_whole_bytes(const struct pack *pack);
+
+/*
  * Return whether a write has failed; then err says why. Context: any thread.
  */
 bool pack_has_failed(struct pack *pack, struct error *err);

@@ -193,11 +193,22 @@ void pool_bump_epoch(struct pool_process *process)
         atomic_fetch_add_explicit(&process->epoch, 1, memory_order_release);
 }
 
+static void bump_all_epochs(struct pool *pool)
+{
+    for (uint32_t i = 0; i < POOL_PROCESS_COUNT; i++)
+        pool_bump_epoch(&pool->processes[i]);
+}
+
 void pool_set_state(struct pool *pool, enum pool_state state)
 {
     atomic_store_explicit(&pool->header->state, (uint32_t)state, memory_order_release);
-    for (uint32_t i = 0; i < POOL_PROCESS_COUNT; i++)
-        pool_bump_epoch(&pool->processes[i]);
+    bump_all_epochs(pool);
+}
+
+void pool_set_level(struct pool *pool, uint32_t level)
+{
+    atomic_store_explicit(&pool->header->sample_level, level, memory_order_release);
+    bump_all_epochs(pool);
 }
 
 void pool_wake(_Atomic uint32_t *word, int count)

@@ -62,6 +62,9 @@ bool pool_add_rings(struct pool *pool, uint32_t count);
 /* Change what the targets do; each notices at its next event. Context: any thread. */
 void pool_set_state(struct pool *pool, enum pool_state state);
 
+/* Have blocks sampled at a level from now on, SAMPLE_LEVEL_MOST at most. Context: any thread. */
+void pool_set_level(struct pool *pool, uint32_t level);
+
 /* Let a process look at tick and state at its next event. Context: any thread. */
 void pool_bump_epoch(struct pool_process *process);
 

@@ -54,6 +54,10 @@ void summary_write_session(struct records *records, const struct collect_options
         records_field_number(records, SESSION_MIN_SIZE, options->min_size);
     if (options->sample_bytes > 0)
         records_field_number(records, SESSION_SAMPLE_BYTES, options->sample_bytes);
+    if (options->max_file_bytes > 0)
+        records_field_number(records, SESSION_MAX_FILE, options->max_file_bytes);
+    if (options->max_overhead_ppm > 0)
+        records_field_number(records, SESSION_MAX_OVERHEAD, options->max_overhead_ppm);
     for (uint32_t i = 0; i < options->argument_count; i++)
         put_text(records, SESSION_ARGUMENT, options->arguments[i]);
     if (options->directory != NULL)

@@ -4,6 +4,7 @@
  */
 #include "report/health.h"
 
+#include "memtrack/format.h"
 #include "memtrack/protocol.h"
 #include "print/numbers.h"
 #include "report/labels.h"
@@ -93,8 +94,9 @@ static void warn_of_silence(struct collection *collection, const struct capture 
                  "recording began after %s: what was allocated before is not in this report",
                  units_format_time(change->time_ns, 0).text);
         if (change->state == POOL_ENDED)
-            warn(collection, "recording ended after %s, the program went on",
-                 units_format_time(change->time_ns, 0).text);
+            warn(collection, "recording ended after %s, %sthe program went on",
+                 units_format_time(change->time_ns, 0).text,
+                 change->cause == CAUSE_MAX_FILE ? "as the capture had become too large; " : "");
         if (change->state == POOL_PAUSED) {
             pauses++;
             paused_ns += until_ns - change->time_ns;
