@@ -67,9 +67,8 @@ class Model(Words):
         Words.__init__(self, process)
         self.capture, self.instants, self.peak_instant = capture, instants, peak_instant
         self.threshold = threshold
-        self.leaves_out = (capture.session.get("min_size", 0) > 0 or bool(capture.states)
-                           or capture.session.get("max_file", 0) > 0
-                           or capture.session.get("max_overhead", 0) > 0)
+        limits = [capture.session.get(key, 0) for key in ("min_size", "max_file", "max_overhead")]
+        self.leaves_out = any(limits) or bool(capture.states)
         self.mean, self.variance, self.variances = capture.session.get("sample_bytes", 0), 0, [0] * 4
         self.unit = self.mean or UNIT_OF_LEVELS
         self.is_estimate = self.mean > 0 or bool(capture.samplings)
