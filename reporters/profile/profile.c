@@ -161,7 +161,10 @@ static uint64_t count_lost_unseen(const struct capture *capture,
     return lost;
 }
 
-/* What a thread has allocated in between is not in a sample. */
+/*
+ * What a thread has allocated in between is not in a sample. Of one that began in the midst, and was read
+ * along, something has been told until then.
+ */
 static void forget_temporary(struct profile *profile)
 {
     profile->totals.temporary_allocations = 0;

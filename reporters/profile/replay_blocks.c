@@ -65,15 +65,13 @@ static inline void replay_alloc(struct replay *replay, struct replay_process *pr
     ledger_hold(ledger, &live->block);
 }
 
-/*
- * Released by the thread that allocated it, with few enough other allocations in between? Of a sample it
- * is not known: there nobody uses the answer (profile.c).
- */
+/* Released by the thread that allocated it, with few enough other allocations in between? */
 static bool is_temporary(const struct replay *replay, const struct block *block, uint32_t stream)
 {
     uint32_t between;
 
-    if (block->row == ROW_NONE || replay->ledger->rows.rows[block->row].stream != stream)
+    if (block->row == ROW_NONE || replay->ledger->rows.rows[block->row].stream != stream ||
+        replay->is_estimate)
         return false;
     /* Exact up to 2^32 allocations in between. */
     between = replay->streams[stream].ordinal - block->ordinal;

@@ -141,7 +141,8 @@ static bool take_states(struct replay *replay)
                       ledger_next_tick_ns(replay->ledger) != UINT64_MAX;
     replay->state_count = capture->state_count;
     replay->leaves_out = leaves_out;
-    replay->is_partial = leaves_out || capture->session.sample_bytes > 0;
+    replay->is_estimate = capture_is_estimate(capture);
+    replay->is_partial = leaves_out || replay->is_estimate;
     return is_in_time;
 }
 

@@ -96,7 +96,8 @@ struct replay {
     uint64_t reached_ns;  /* ends before it have been told */
     uint64_t tick;        /* of the last event; UINT64_MAX: before the first */
     bool leaves_out;      /* blocks by size or time: the releases of some are there all the same */
-    bool is_partial; /* not all blocks are there: what follows a release need not be its result */
+    bool is_partial;  /* not all blocks are there: what follows a release need not be its result */
+    bool is_estimate; /* they were sampled: nobody knows what came in between */
     /* Domains whose blocks the rows show: from the first on, so many. */
     uint8_t first_domain, domain_count;
     uint32_t slow_count; /* events that are told one by one before others are tried */

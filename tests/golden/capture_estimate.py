@@ -4,11 +4,22 @@ MAPS, POOL = range(16, 21), 127  # allocators: these, and pools from there on, a
 
 
 UNIT_OF_LEVELS = 1 << 14
+LEVELS = 8  # a stack's class: a class, or this and a level
 
 
 def level_mean(level):
     """Mean bytes between two picks at a level."""
     return 32 << level
+
+
+def level_of(capture, stack):
+    """The level that a stack's blocks were picked at; 0: there was no chance in it."""
+    return max(capture.stacks[stack][3] - LEVELS, 0) if stack else 0
+
+
+def whole(stack):
+    """A stack without its level."""
+    return (*stack[:3], stack[3] if stack[3] < LEVELS else 0)
 
 
 def estimate(mean, size, ordinal, allocator, unit=None):

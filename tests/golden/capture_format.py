@@ -15,6 +15,7 @@ import capture_compact
 from capture_basics import (ADDRESS_MASK, ALLOC, FAIL, FREE, MAP, NOTE, NOTE_CLOCK, NOTE_LIFE,
                             NOTE_LOST, NOTE_MARK, PROTECT, SYNC, U32, UNDO, UNMAP, WIDE, Cursor, fold, unfold,
                             varint)
+from capture_estimate import LEVELS
 
 SUPERBLOCK_MAGIC = b"\x89MTK\r\n\x1a\n"
 TRAILER_MAGIC = b"MTKEND\r\n"
@@ -29,7 +30,6 @@ FLAG_LZ4 = 1
 
 SESSION, PROCESS, THREAD, CODE, NODES, STACKS, TICKS, RSS, BOUND, SUMMARY, NAME, STATE, SAID = range(1, 14)
 LIMIT, USE, CGROUP, SAMPLING = range(14, 18)
-LEVELS = 8  # a stack's class: a class, or this and a level
 
 MARK, PHASE, PHASE_END = 0, 3, 4
 NAME_MARK, NAME_POOL = 2, 3

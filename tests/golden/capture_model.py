@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 
 import capture_format as fmt
 import capture_keys
-from capture_estimate import UNIT_OF_LEVELS, estimate, level_mean
+from capture_estimate import UNIT_OF_LEVELS, estimate, level_mean, level_of, whole
 from capture_order import fork_parent, ordered_events
 from capture_resident import resident
 from capture_words import Words
@@ -176,16 +176,11 @@ class Model(Words):
         if stream not in self.selected:
             return None
         if stack:
-            *where, kind = self.capture.stacks[stack]
-            where.append(kind if kind < fmt.LEVELS else 0)
-            stack = self.firsts.setdefault((*where, stream), stack)
+            stack = self.firsts.setdefault((whole(self.capture.stacks[stack]), stream), stack)
         if (stack, stream) not in self.rows:
             self.row_order.append((stack, stream))
             self.rows[stack, stream]  # pylint: disable=pointless-statement
         return stack, stream
-
-    def level_of(self, stack):
-        return max(self.capture.stacks[stack][3] - fmt.LEVELS, 0) if stack else 0
 
     def count_allocation(self, held):
         if held.row is None:
@@ -272,7 +267,7 @@ class Model(Words):
             self.violation(event.stream, not self.was_silent_since(0))
         self.ordinals[event.stream] += 1
         held = Held(event.bytes, self.row(event.stack, event.stream), self.tick,
-                    self.ordinals[event.stream], self.level_of(event.stack))
+                    self.ordinals[event.stream], level_of(self.capture, event.stack))
         process.blocks[key] = held
         self.count_allocation(held)
         self.hold(held)

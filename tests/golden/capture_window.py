@@ -148,9 +148,9 @@ class Window:
         sums = {**self.sums, "allocated": total(rows[ALLOCATED]),
                 "temporary": total(rows[TEMPORARY]), "kept": total(rows[LIVE]),
                 "leaked": total(rows[LEAKS])} if has_sums else {}
-        mean = self.model.mean
+        unit = self.model.unit
         said = {"rows": sorted([*row, *cost] for row, cost in rows[kind].items() if any(cost)),
                 "instant_ns": self.instants.get(kind, 0), **sums}
         if kind != TEMPORARY:
-            said["error"] = int(mean * math.isqrt(variances[kind]) / 1024.0 + 0.5)
+            said["error"] = int(unit * math.isqrt(variances[kind]) / 1024.0 + 0.5)
         return said

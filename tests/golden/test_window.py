@@ -104,6 +104,14 @@ def test_parts_of_samples_are_weighted_alike(tmp_path, seed):
     compare(path, random_ranges(seed, fmt.read_capture(path.read_bytes()), 8))
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_parts_of_captures_with_levels_are_weighted_alike(tmp_path, seed):
+    path = tmp_path / "app.bin"
+    path.write_bytes(captures.storm(seed, steps=900, threads=1 + seed % 5, forks=seed % 3,
+                                    max_file=1 << 22, levels=[(1, 5), (3,), (2, 9, 15)][seed % 3]))
+    compare(path, random_ranges(seed, fmt.read_capture(path.read_bytes()), 8))
+
+
 def marked(seed):
     """Two processes that mark, allocate, map and protect, much of it within one tick."""
     chance, trace = random.Random(seed), captures.Trace()
