@@ -349,8 +349,6 @@ def storm(seed=1, steps=2000, threads=4, forks=2, bound_steps=0, places=300, lev
     chance = random.Random(seed)
     trace = Trace(fmt.CaptureWriter(coder=1 + seed % 3), chance.choice([2, 16, 200]))
     trace.session("storm", str(seed), **session)
-    for at, level in enumerate(levels):
-        trace.writer.sampling(at, level, 1 + at % 2)
     stacks = [trace.stack(trace.node((trace.code("s.py", f"f{i}", 1), 2 * i)), a, c)
               for i in range(6) for a, c in [(MALLOC, 0), (REALLOC, 0), (MMAP, 0), (MMAP, 1),
                                              (MMAP, 2), (MREMAP, 0)]
@@ -361,7 +359,10 @@ def storm(seed=1, steps=2000, threads=4, forks=2, bound_steps=0, places=300, lev
     crews = {processes[0]: [processes[0].thread(10 + i, f"t{i}") for i in range(threads)]}
     live = {processes[0]: set()}
     fork_at = {steps * (i + 1) // (forks + 2) for i in range(forks)}
+    sampling_at = {steps * (i + 1) // (len(levels) + 1): level for i, level in enumerate(levels)}
     for step in range(steps):
+        if step in sampling_at:
+            trace.writer.sampling(trace.now_ns(), sampling_at[step], 1 + step % 2)
         process = chance.choice(processes)
         thread = chance.choice(crews[process])
         storm_step(chance, thread, of, live[process], places)

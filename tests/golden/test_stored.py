@@ -60,6 +60,14 @@ def test_a_model_made_on_the_way_is_that_of_the_end(tmp_path, seed):
 
 
 @pytest.mark.parametrize("seed", range(6))
+def test_a_sample_that_begins_on_the_way_is_that_of_the_end(tmp_path, seed):
+    data = clean_storm(seed, steps=2000, threads=1 + seed % 5, forks=seed % 3, max_file=1 << 22,
+                       levels=[(1, 5), (3,), (2, 9, 15)][seed % 3])
+    for sections, events in [(1, 1 << 20), (3, 5), (40, 100)]:
+        assert follow(tmp_path, data, sections, events)[0] == "same"
+
+
+@pytest.mark.parametrize("seed", range(6))
 def test_events_are_told_before_the_end(tmp_path, seed):
     data = clean_storm(seed, steps=4000, threads=3, forks=0)
     events = sum(1 for _ in capture_model.ordered_events(fmt.read_capture(data)))
