@@ -71,6 +71,15 @@ void hash_index_add(struct hash_index *index, uint64_t hash, uint32_t item)
     index->item_count++;
 }
 
+struct hash_index hash_index_copy(const struct hash_index *index)
+{
+    struct hash_index copy = *index;
+
+    if (index->slot_count > 0)
+        copy.slots = memory_copy(index->slots, index->slot_count, sizeof(*index->slots));
+    return copy;
+}
+
 void hash_index_finish(struct hash_index *index)
 {
     free(index->slots);

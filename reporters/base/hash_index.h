@@ -35,6 +35,9 @@ uint32_t hash_index_find(const struct hash_index *index, uint64_t hash, hash_ind
  */
 void hash_index_add(struct hash_index *index, uint64_t hash, uint32_t item);
 
+/* Return an index of the same items; to be given to hash_index_finish(). Context: tool. */
+struct hash_index hash_index_copy(const struct hash_index *index);
+
 /* Give it back; it is empty then. Context: tool. */
 void hash_index_finish(struct hash_index *index);
 

@@ -72,6 +72,20 @@ void *memory_grow_zeroed(void *array, size_t *capacity_count, size_t needed_coun
     return grown;
 }
 
+void *memory_copy(const void *array, size_t count, size_t element_bytes)
+{
+    size_t size_bytes;
+    void *copy = NULL;
+
+    if (!__builtin_mul_overflow(count, element_bytes, &size_bytes))
+        copy = malloc(size_bytes > 0 ? size_bytes : 1);
+    if (copy == NULL)
+        memory_stop();
+    if (size_bytes > 0)
+        memcpy(copy, array, size_bytes);
+    return copy;
+}
+
 char *memory_copy_text(const char *text)
 {
     char *copy = strdup(text);

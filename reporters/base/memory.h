@@ -31,6 +31,13 @@ void *memory_grow(void *array, size_t *capacity_count, size_t needed_count, size
 void *memory_grow_zeroed(void *array, size_t *capacity_count, size_t needed_count,
                          size_t element_bytes) __attribute__((returns_nonnull, warn_unused_result));
 
+/*
+ * Copy count elements, 0 is allowed. array: may be NULL then.
+ * Returns memory to be given to free(). Context: tool.
+ */
+void *memory_copy(const void *array, size_t count, size_t element_bytes)
+    __attribute__((malloc, returns_nonnull, warn_unused_result));
+
 /* Copy a text. Returns memory to be given to free(). Context: tool. */
 char *memory_copy_text(const char *text) __attribute__((malloc, returns_nonnull));
 

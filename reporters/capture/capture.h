@@ -55,6 +55,7 @@ struct capture_process {
     const char *python_allocator;             /* of small objects, as CPython calls it; likewise */
     uint64_t counters[16];                    /* enum pool_counter */
     uint64_t last_resident_bytes, skipped_ns; /* read along: see capture_load_rss() */
+    bool is_late_child;     /* read once: forked where its parent's blocks are not known any more */
     uint64_t bound_segment; /* events in greater segments are not to be used; UINT64_MAX: all are */
 };
 
@@ -216,8 +217,10 @@ struct capture {
     const uint8_t *bytes;
     struct capture_section_entry *sections; /* EVENTS sections in file order */
     uint32_t section_count;
-    bool is_followed; /* read along (capture/follow.h): nothing of it is mapped, bytes is NULL */
-    int follow_fd;    /* then: the file */
+    bool is_followed;    /* read along (capture/follow.h): nothing of it is mapped, bytes is NULL */
+    int follow_fd;       /* then: the file */
+    bool is_read_once;   /* then: it is gone once it has been read: nothing can be begun again */
+    uint64_t late_count; /* ... news that came too late to be told in their place */
     struct capture_model_part *models; /* in file order; at the end of the capture, or none */
     uint32_t model_count;
     void *memory;

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "capture/load.h"
 #include "capture/section.h"
+#include "capture/thin.h"
 #include "memtrack/format.h"
 
 #include <errno.h>
@@ -56,6 +57,18 @@ struct capture *capture_follow_open(int fd, const char *file)
     return capture;
 }
 
+struct capture *capture_follow_once(int fd, const char *file, capture_follow_records *take_records,
+                                    void *user)
+{
+    struct capture *capture = capture_follow_open(fd, file);
+    struct capture_memory *memory = capture->memory;
+
+    capture->is_read_once = true;
+    memory->take_records = take_records;
+    memory->records_user = user;
+    return capture;
+}
+
 static bool take_records(struct capture *capture, const struct section *section)
 {
     struct capture_memory *memory = capture->memory;
@@ -72,7 +85,13 @@ static bool take_records(struct capture *capture, const struct section *section)
                         section->raw_bytes, bytes))
         return spoil(capture, section->payload_offset, "payload that does not unpack");
     fault = capture_load_payload(capture, bytes, section->raw_bytes, &wrong);
-    return fault == NULL || spoil(capture, section->payload_offset, fault);
+    if (fault != NULL)
+        return spoil(capture, section->payload_offset, fault);
+    if (memory->take_records != NULL)
+        memory->take_records(memory->records_user, bytes, section->raw_bytes);
+    if (capture->is_read_once)
+        capture_thin(capture);
+    return true;
 }
 
 static bool take_events(struct capture *capture, struct section *section)
@@ -129,6 +148,12 @@ void capture_follow_forget(struct capture *capture, uint64_t before_ns)
     capture->tick_count -= count;
     capture->tick_base += count;
     memmove(capture->ticks, capture->ticks + count, capture->tick_count * sizeof(*capture->ticks));
+}
+
+uint64_t capture_follow_needed(const struct capture *capture)
+{
+    /* By the file's order, so the first is the lowest. */
+    return capture->section_count > 0 ? capture->sections[0].offset : capture->file_bytes;
 }
 
 void capture_follow_end(struct capture *capture)

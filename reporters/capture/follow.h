@@ -12,6 +12,7 @@
 #include "capture/capture.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /*
@@ -20,6 +21,18 @@
  * Context: tool.
  */
 struct capture *capture_follow_open(int fd, const char *file);
+
+/* Called with the payload of each RECORDS section, once it has been taken into the tables. */
+typedef void capture_follow_records(void *user, const uint8_t *payload, size_t size_bytes);
+
+/*
+ * Begin with an empty capture that can be read only once. What comes too late to be put where it
+ * belongs is told at the instant when it comes, and counted in capture->late_count. Of many samples of
+ * memory pairs become one, of the higher one's bytes: it does not grow with time.
+ * take_records: may be NULL. Context: tool.
+ */
+struct capture *capture_follow_once(int fd, const char *file, capture_follow_records *take_records,
+                                    void *user);
 
 /*
  * Take the sections that stand in the file up to an offset, at which one ends. None may be the
@@ -34,6 +47,9 @@ bool capture_follow(struct capture *capture, uint64_t end_offset);
  * once there is one, all are kept. Context: tool.
  */
 void capture_follow_forget(struct capture *capture, uint64_t before_ns);
+
+/* Return from where on the file may still be read. Context: tool. */
+uint64_t capture_follow_needed(const struct capture *capture);
 
 /* All that will be written of the tables and events has been taken: there are no bounds any more. */
 void capture_follow_end(struct capture *capture);

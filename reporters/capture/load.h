@@ -8,6 +8,7 @@
 #include "capture/capture.h"
 #include "capture/cursor.h"
 #include "capture/events.h"
+#include "capture/follow.h"
 #include "capture/section.h"
 
 #include <stdbool.h>
@@ -38,6 +39,8 @@ struct capture_memory {
     uint64_t record_count;
     uint8_t *payload; /* room for one, when it is read along */
     size_t payload_capacity;
+    capture_follow_records *take_records; /* likewise; NULL: nobody wants them */
+    void *records_user;
 };
 
 /* What is there in every capture, so that nobody meets NULL; entry 0 of the tables. Context: tool. */

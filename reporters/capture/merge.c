@@ -13,7 +13,8 @@
  * is always that of the smallest (tick, process) of all: one that was not known yet is of a later
  * tick, or its key is smaller than that of a run which was begun without it, and this is seen when
  * it comes (push_process()). A child that comes when its parent is beyond its first segment is
- * seen as well (add_processes()).
+ * seen as well (add_processes()). Of a capture that can be read only once such a run gets the tick
+ * of the one before it, as if its process had come to that tick, and such a child waits for nobody.
  */
 #include "capture/merge.h"
 
@@ -64,6 +65,7 @@ struct capture_merge {
     uint32_t limit_tick;     /* no run beyond it is begun */
     bool is_growing;         /* there is more to come */
     bool is_late;            /* and it has come too late */
+    uint64_t late_count;     /* so often since it was last asked */
     uint8_t *payload;        /* room for one of a capture that is not in memory */
     size_t payload_capacity;
     struct events_unpacker unpacker;
@@ -207,6 +209,13 @@ static bool is_before(struct heap_key left, struct heap_key right)
     return left.value < right.value || (left.value == right.value && left.id < right.id);
 }
 
+/* Something should have been before what has been given out. */
+static void note_late(struct capture_merge *merge)
+{
+    merge->is_late = true;
+    merge->late_count++;
+}
+
 /* A process that has events takes part. has_come: just now; else the order has had it in mind. */
 static bool push_process(struct capture_merge *merge, uint32_t index, bool has_come)
 {
@@ -214,7 +223,11 @@ static bool push_process(struct capture_merge *merge, uint32_t index, bool has_c
 
     if (!prepare_top(merge, index, &key))
         return false;
-    merge->is_late |= has_come && is_before(key, merge->highest);
+    if (has_come && is_before(key, merge->highest)) {
+        note_late(merge);
+        merge->processes[index].tick = (uint32_t)merge->highest.value;
+        key.value = merge->highest.value;
+    }
     heap_push(&merge->order, key);
     merge->processes[index].is_ordered = true;
     return true;
@@ -250,6 +263,8 @@ uint32_t capture_fork_parent(const struct capture *capture, uint32_t process_ind
 {
     const struct capture_process *process = &capture->processes[process_index];
 
+    if (process->is_late_child)
+        return UINT32_MAX;
     /* A parent is older than its child: that also keeps a forged capture from going in circles. */
     if (process->how != PROCESS_BY_FORK || process->parent_number >= process->number)
         return UINT32_MAX;
@@ -288,14 +303,18 @@ static void place_process(struct capture_merge *merge, uint32_t index)
     if (parent == none && merge->is_growing && capture_lacks_parent(merge->capture, index))
         return;
     merge->processes[index].is_placed = true;
-    if (parent == none) {
-        merge->joining[merge->joining_count++] = index;
-        return;
+    if (parent != none && merge->processes[parent].segment != 0 &&
+        merge->processes[parent].segment >= merge->capture->processes[index].first_segment) {
+        note_late(merge);
+        if (merge->capture->is_read_once) {
+            merge->capture->processes[index].is_late_child = true;
+            parent = none;
+        }
     }
-    merge->is_late |=
-        merge->processes[parent].segment != 0 &&
-        merge->processes[parent].segment >= merge->capture->processes[index].first_segment;
-    wait_for_parent(merge, index, parent);
+    if (parent == none)
+        merge->joining[merge->joining_count++] = index;
+    else
+        wait_for_parent(merge, index, parent);
 }
 
 /* Let new processes wait for their parents, or join. */
@@ -316,8 +335,11 @@ static void add_processes(struct capture_merge *merge)
             place_process(merge, i);
 }
 
-/* Streams that have something to give out, each into the heap of its process. */
-static void queue_streams(struct capture_merge *merge)
+/*
+ * Streams that have something to give out, each into the heap of its process. Returns false where a
+ * bound has not held what it said.
+ */
+static bool queue_streams(struct capture_merge *merge)
 {
     for (uint32_t i = 0; i < merge->stream_count; i++) {
         struct merge_stream *stream = &merge->streams[i];
@@ -326,11 +348,13 @@ static void queue_streams(struct capture_merge *merge)
         if (stream->is_queued || !has_run(merge, stream))
             continue;
         /* It must not come before what has been prepared, and a bound says that it does not. */
-        merge->is_late |= heap->count > 0 && merge->processes[stream->process].is_ordered &&
-                          is_before((struct heap_key){stream->segment, i}, heap_top(heap));
+        if (heap->count > 0 && merge->processes[stream->process].is_ordered &&
+            is_before((struct heap_key){stream->segment, i}, heap_top(heap)))
+            return false;
         stream->is_queued = true;
         heap_push(heap, (struct heap_key){stream->segment, i});
     }
+    return true;
 }
 
 static struct capture_merge *create(const struct capture *capture)
@@ -348,8 +372,9 @@ struct capture_merge *capture_merge_open(const struct capture *capture)
 
     add_streams(merge);
     add_processes(merge);
-    (void)link_sections(merge); /* nothing has been read: no segment is smaller than 0 */
-    queue_streams(merge);
+    /* Nothing has been read: no segment is smaller than 0, and nothing has been prepared. */
+    (void)link_sections(merge);
+    (void)queue_streams(merge);
     return merge;
 }
 
@@ -401,8 +426,11 @@ bool capture_merge_extend(struct capture_merge *merge, struct capture *capture, 
     if (!link_sections(merge))
         return false;
     merge->linked_count = capture->section_count;
-    queue_streams(merge);
-    return add_ready(merge) && !merge->is_late;
+    if (!queue_streams(merge) || !add_ready(merge))
+        return false;
+    capture->late_count += merge->late_count;
+    merge->late_count = 0;
+    return capture->is_read_once || !merge->is_late;
 }
 
 void capture_merge_close(struct capture_merge *merge)

@@ -65,7 +65,8 @@ struct capture_merge *capture_merge_follow(const struct capture *capture);
  * one. So events up to limit_tick are given out, and it is looked whether one comes that should have
  * been before them: then the order is not that of the whole capture.
  * capture: the merge's. limit_tick: UINT32_MAX once capture_follow_end() has been called.
- * Returns false when the order is lost, or something is damaged: the merge is of no use then.
+ * Returns false when the order is lost, or something is damaged: the merge is of no use then. Of a capture
+ * that is read once the order is not lost: what comes too late is given out as if it were of now.
  * Context: tool.
  */
 bool capture_merge_extend(struct capture_merge *merge, struct capture *capture,

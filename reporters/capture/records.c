@@ -262,7 +262,8 @@ static record_fault load_process(struct capture *capture, struct cursor *body)
         process->arguments = arguments;
         process->argument_count = count;
     }
-    if (process->ended_ns != 0 && process->ended_ns <= process->skipped_ns)
+    if (process->ended_ns != 0 && process->ended_ns <= process->skipped_ns &&
+        !capture->is_read_once)
         return "end before memory that was left out";
     if (process->pid == 0) /* it was gone before the collector could look for it */
         process->pid = process->inner_pid;

@@ -15,4 +15,11 @@
 void build_finish(struct profile *profile, const struct profile_options *options,
                   struct replay *replay, struct ledger *ledger);
 
+/*
+ * Make a model of what a replay has told its ledger by now, and leave both as they are, to go on.
+ * profile: all zero bytes but for the capture. options: of all processes. Context: tool.
+ */
+void build_so_far(struct profile *profile, const struct profile_options *options,
+                  struct replay *replay, struct ledger *ledger);
+
 #endif

@@ -100,6 +100,23 @@ void intervals_add_last(struct intervals *intervals, const struct timeline *time
         add(intervals, row, from_bucket, PROFILE_NEVER, cost);
 }
 
+struct intervals intervals_copy(const struct intervals *intervals)
+{
+    struct intervals copy = *intervals;
+
+    copy.waiting = NULL;
+    copy.items = NULL;
+    copy.waiting_capacity = intervals->waiting_count;
+    copy.item_capacity = intervals->item_count;
+    if (intervals->waiting_count > 0)
+        copy.waiting =
+            memory_copy(intervals->waiting, intervals->waiting_count, sizeof(*copy.waiting));
+    if (intervals->item_count > 0)
+        copy.items = memory_copy(intervals->items, intervals->item_count, sizeof(*copy.items));
+    copy.index = hash_index_copy(&intervals->index);
+    return copy;
+}
+
 static int compare(const void *left, const void *right)
 {
     const struct profile_interval *a = left, *b = right;

@@ -65,6 +65,9 @@ void intervals_halve(struct intervals *intervals, const struct timeline_pairs *p
 void intervals_add_last(struct intervals *intervals, const struct timeline *timeline, uint32_t row,
                         uint32_t from_run, struct profile_cost cost);
 
+/* Return the same ones, which go on by themselves; to be given to intervals_finish(). Context: tool. */
+struct intervals intervals_copy(const struct intervals *intervals);
+
 /*
  * Put them in order and hand them out. ret_count: how many.
  * Returns memory to be given to free(); the intervals are empty then. Context: tool.

@@ -40,6 +40,24 @@ void ledger_extend(struct ledger *ledger)
                            capture->process_count, sizeof(*ledger->process_holdings));
 }
 
+struct ledger ledger_copy(const struct ledger *ledger)
+{
+    uint32_t thread_count = ledger->capture->thread_count;
+    uint32_t process_count = ledger->capture->process_count;
+    struct ledger copy = *ledger;
+
+    copy.rows = row_table_copy(&ledger->rows);
+    copy.timeline = timeline_copy(&ledger->timeline);
+    copy.intervals = intervals_copy(&ledger->intervals);
+    copy.threads = memory_copy(ledger->threads, thread_count, sizeof(*copy.threads));
+    copy.thread_holdings =
+        memory_copy(ledger->thread_holdings, thread_count, sizeof(*copy.thread_holdings));
+    copy.processes = memory_copy(ledger->processes, process_count, sizeof(*copy.processes));
+    copy.process_holdings =
+        memory_copy(ledger->process_holdings, process_count, sizeof(*copy.process_holdings));
+    return copy;
+}
+
 void ledger_finish(struct ledger *ledger)
 {
     row_table_finish(&ledger->rows);

@@ -63,6 +63,12 @@ void ledger_init(struct ledger *ledger, const struct capture *capture, bool has_
 /* The capture's tables have grown, or moved. Context: tool. */
 void ledger_extend(struct ledger *ledger);
 
+/*
+ * Return a ledger that says the same, to be brought to an end while this one goes on: what is live may
+ * be told to it, but nothing can be allocated. To be given to ledger_finish(). Context: tool.
+ */
+struct ledger ledger_copy(const struct ledger *ledger);
+
 /* Give it back; all zero bytes is allowed. Context: tool. */
 void ledger_finish(struct ledger *ledger);
 

@@ -155,15 +155,13 @@ static bool is_wanted(const struct capture *capture, const struct capture_mark *
             capture->processes[mark->process_index].number == process_number);
 }
 
-/* Merge the marks from outside, which are in time order as ours are. */
-static void add_outside(struct marks *marks, const struct capture *capture, uint32_t process_number)
+/* Return our marks and those from outside, which are in time order as ours are. */
+static struct profile_mark *merge_outside(const struct marks *marks, const struct capture *capture,
+                                          uint32_t process_number, size_t *ret_count)
 {
     size_t count = marks->mark_count, at = 0, end = 0;
-    struct profile_mark *merged;
+    struct profile_mark *merged = memory_allocate(count + capture->mark_count, sizeof(*merged));
 
-    if (capture->mark_count == 0)
-        return;
-    merged = memory_allocate(count + capture->mark_count, sizeof(*merged));
     for (uint32_t i = 0; i < capture->mark_count; i++) {
         const struct capture_mark *mark = &capture->marks[i];
 
@@ -176,15 +174,38 @@ static void add_outside(struct marks *marks, const struct capture *capture, uint
     }
     while (at < count)
         merged[end++] = marks->marks[at++];
-    free(marks->marks);
-    marks->marks = merged;
-    marks->mark_count = marks->mark_capacity = end;
+    *ret_count = end;
+    return merged;
 }
 
 void marks_end(struct marks *marks, struct ledger *ledger, uint32_t process_number, uint64_t end_ns)
 {
-    add_outside(marks, ledger->capture, process_number);
+    size_t count;
+    struct profile_mark *merged = merge_outside(marks, ledger->capture, process_number, &count);
+
+    free(marks->marks);
+    marks->marks = merged;
+    marks->mark_count = marks->mark_capacity = count;
     close_open(marks, ledger, UINT32_MAX, end_ns);
+}
+
+struct marks marks_so_far(struct marks *marks, struct ledger *ledger)
+{
+    struct marks so_far = {.phase_count = marks->phase_count};
+
+    so_far.marks = merge_outside(marks, ledger->capture, 0, &so_far.mark_count);
+    so_far.phases = memory_copy(marks->phases, marks->phase_count, sizeof(*so_far.phases));
+    if (marks->open.count > 0)
+        cut(marks, ledger);
+    for (size_t i = 0; i < marks->open.slot_count; i++) {
+        size_t index = marks->open.slots[i].block.bytes;
+
+        if (marks->open.slots[i].key == 0)
+            continue;
+        so_far.phases[index].to_ns = ledger->now_ns;
+        so_far.phases[index].peak_bytes = highest_from(marks, marks->first_pieces[index]);
+    }
+    return so_far;
 }
 
 void marks_finish(struct marks *marks)

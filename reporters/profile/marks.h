@@ -47,6 +47,12 @@ void marks_end_process(struct marks *marks, struct ledger *ledger, uint32_t proc
 void marks_end(struct marks *marks, struct ledger *ledger, uint32_t process_number,
                uint64_t end_ns);
 
+/*
+ * Return what marks_end() would leave of all processes now, while these go on: marks and phases, to be
+ * given to marks_finish(). Context: tool.
+ */
+struct marks marks_so_far(struct marks *marks, struct ledger *ledger);
+
 /* Give it back, but for what its owner has taken and set to NULL. Context: tool. */
 void marks_finish(struct marks *marks);
 

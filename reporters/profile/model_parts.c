@@ -40,6 +40,10 @@ static const struct column totals[] = {
 };
 _Static_assert(PROFILE_LIFETIMES == 6 && VIEW_WHOLE_COUNT == 4, "all of them are listed");
 
+static const struct column late[] = {
+    PLAIN(profile, totals.late_news),
+};
+
 static const struct column rows[] = {
     CHANGE(profile_row, stack),
     CHANGE(profile_row, stream),
@@ -134,4 +138,5 @@ const struct model_part model_parts[MODEL_PART_COUNT] = {
     [MODEL_PHASES] = PART(phases, profile_phase),
     [MODEL_POOLS] = PART(pools, profile_pool),
     [MODEL_FAILURES] = PART(failures, profile_failure),
+    [MODEL_LATE] = PART(late, profile),
 };

@@ -24,7 +24,8 @@ enum model_part_kind {
     MODEL_PHASES = 10,
     MODEL_POOLS = 11,
     MODEL_FAILURES = 12,
-    MODEL_PART_COUNT = 13,
+    MODEL_LATE = 13, /* may be missing: there was nothing */
+    MODEL_PART_COUNT = 14,
 };
 
 /* A class of sizes, as part of a model. */
@@ -38,7 +39,7 @@ struct model_part {
     size_t column_count, item_bytes;
 };
 
-/* By enum model_part_kind. MODEL_TOTALS is one item, a struct profile. */
+/* By enum model_part_kind. MODEL_TOTALS and MODEL_LATE are one item each, a struct profile. */
 extern const struct model_part model_parts[MODEL_PART_COUNT];
 
 #endif

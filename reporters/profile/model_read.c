@@ -56,7 +56,8 @@ static const char *take_parts(struct reading *reading, struct cursor cursor)
 static bool has_all_parts(const struct reading *reading)
 {
     for (unsigned kind = MODEL_TOTALS; kind < MODEL_PART_COUNT; kind++)
-        if (reading->items[kind] == NULL && (kind != MODEL_INTERVALS || reading->has_intervals))
+        if (reading->items[kind] == NULL && kind != MODEL_LATE &&
+            (kind != MODEL_INTERVALS || reading->has_intervals))
             return false;
     return true;
 }
@@ -70,7 +71,8 @@ static bool have_counts(const struct reading *reading)
            counts[MODEL_PROCESSES] == reading->capture->process_count &&
            counts[MODEL_THREADS] == reading->capture->thread_count &&
            counts[MODEL_SIZES] == PROFILE_SIZE_CLASSES && counts[MODEL_SAMPLES] > 0 &&
-           counts[MODEL_SAMPLES] <= PROFILE_BUCKETS && totals->peak_sample < counts[MODEL_SAMPLES];
+           counts[MODEL_SAMPLES] <= PROFILE_BUCKETS &&
+           totals->peak_sample < counts[MODEL_SAMPLES] && counts[MODEL_LATE] <= 1;
 }
 
 static bool are_rows_right(const struct reading *reading)
@@ -212,7 +214,10 @@ static struct profile *make_profile(struct reading *reading)
 {
     struct profile *profile = take_items(reading, MODEL_TOTALS);
     const struct model_size *sizes = reading->items[MODEL_SIZES];
+    const struct profile *late = reading->items[MODEL_LATE];
 
+    if (reading->counts[MODEL_LATE] == 1)
+        profile->totals.late_news = late->totals.late_news;
     profile->capture = reading->capture;
     profile->rows = take_items(reading, MODEL_ROWS);
     profile->row_count = (uint32_t)reading->counts[MODEL_ROWS];

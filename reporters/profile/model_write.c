@@ -55,5 +55,7 @@ void model_write(const struct profile *profile, struct column_bytes *bytes)
     put_part(bytes, &part, MODEL_PHASES, profile->phases, profile->phase_count);
     put_part(bytes, &part, MODEL_POOLS, profile->pools, profile->pool_count);
     put_part(bytes, &part, MODEL_FAILURES, profile->failures, profile->failure_count);
+    if (profile->totals.late_news > 0)
+        put_part(bytes, &part, MODEL_LATE, profile, 1);
     free(part.bytes);
 }

@@ -23,6 +23,7 @@
 enum {
     BATCH_EVENTS = 512,
     OWNER_BYTES = 512,      /* about what all tables have for a thread or a process */
+    MOST_LAGS = 8,          /* times LAG_NS, where nothing can be told again */
     MOST_IN_VAIN = 8 << 20, /* events that may be told once more, in all: a fifth of a second */
 };
 
@@ -30,6 +31,9 @@ struct online {
     int fd;
     char *file;
     uint64_t most_bytes;
+    bool is_once;
+    capture_follow_records *take_records;
+    void *user;
     struct profile_options options;
     struct capture *capture;
     struct capture_merge *merge;
@@ -43,7 +47,11 @@ struct online {
 
 static void begin(struct online *online)
 {
-    online->capture = capture_follow_open(online->fd, online->file);
+    if (online->is_once)
+        online->capture =
+            capture_follow_once(online->fd, online->file, online->take_records, online->user);
+    else
+        online->capture = capture_follow_open(online->fd, online->file);
     online->merge = capture_merge_follow(online->capture);
     online->ledger = memory_allocate(1, sizeof(*online->ledger));
     ledger_init(online->ledger, online->capture, true);
@@ -65,15 +73,35 @@ static void end(struct online *online)
     online->capture = NULL;
 }
 
-struct online *online_open(int fd, const char *file, uint64_t most_bytes)
+static struct online *create(int fd, const char *file)
 {
     struct online *online = memory_allocate(1, sizeof(*online));
 
     online->fd = fd;
     online->file = memory_copy_text(file);
-    online->most_bytes = most_bytes;
+    online->most_bytes = UINT64_MAX;
     online->options = (struct profile_options){.has_intervals = true, .temporary_threshold = 1};
     online->lag_ns = LAG_NS;
+    return online;
+}
+
+struct online *online_open(int fd, const char *file, uint64_t most_bytes)
+{
+    struct online *online = create(fd, file);
+
+    online->most_bytes = most_bytes;
+    begin(online);
+    return online;
+}
+
+struct online *online_open_once(int fd, const char *file, capture_follow_records *take_records,
+                                void *user)
+{
+    struct online *online = create(fd, file);
+
+    online->is_once = true;
+    online->take_records = take_records;
+    online->user = user;
     begin(online);
     return online;
 }
@@ -108,17 +136,20 @@ static uint32_t limit_tick(const struct online *online)
     return low > 0 ? capture->ticks[low - 1].tick : 0;
 }
 
-static bool is_too_large(const struct online *online)
+uint64_t online_bytes(const struct online *online)
 {
     const struct capture *capture = online->capture;
-    uint64_t bytes = replay_block_bytes(online->replay);
+    uint64_t bytes;
 
+    if (online->is_given_up)
+        return 0;
+    bytes = replay_block_bytes(online->replay);
     bytes += (uint64_t)capture->tick_count * sizeof(*capture->ticks);
     bytes += (uint64_t)capture->rss_count * sizeof(*capture->rss);
     bytes += (uint64_t)capture->use_count * sizeof(*capture->uses);
     bytes += ((uint64_t)capture->thread_count + capture->process_count) * OWNER_BYTES;
     bytes += online->ledger->intervals.item_count * sizeof(struct profile_interval);
-    return bytes > online->most_bytes;
+    return bytes;
 }
 
 /* What an instant long ago was like is not asked any more: it is as good as for ever. */
@@ -128,26 +159,42 @@ static void forget(struct online *online)
         capture_follow_forget(online->capture, online->ledger->now_ns - FORGET_NS);
 }
 
+static uint64_t late_news(const struct online *online)
+{
+    return online->capture->late_count + online->ledger->totals.late_news;
+}
+
 /* Let everybody know what the capture has got. Returns false when it comes too late. */
 static bool extend(struct online *online)
 {
+    uint64_t late_before = late_news(online);
+    bool is_in_time;
+
     forget(online);
     ledger_extend(online->ledger);
     if (online->is_last)
         capture_follow_end(online->capture);
-    return replay_extend(online->replay) &&
-           capture_merge_extend(online->merge, online->capture, limit_tick(online));
+    if (online->is_once) /* who comes late is known there */
+        is_in_time = capture_merge_extend(online->merge, online->capture, limit_tick(online)) &&
+                     replay_extend(online->replay);
+    else
+        is_in_time = replay_extend(online->replay) &&
+                     capture_merge_extend(online->merge, online->capture, limit_tick(online));
+    if (online->is_once && late_news(online) > late_before && online->lag_ns < MOST_LAGS * LAG_NS)
+        online->lag_ns *= 2;
+    return is_in_time;
 }
 
 bool online_follow(struct online *online, uint64_t end_offset)
 {
     while (!online->is_given_up) {
-        if (!capture_follow(online->capture, end_offset) || is_too_large(online))
+        if (!capture_follow(online->capture, end_offset) ||
+            online_bytes(online) > online->most_bytes)
             return give_up(online);
         if (extend(online))
             return true;
         online->vain_count += online->told_count;
-        if (online->told_count == 0 || online->vain_count > MOST_IN_VAIN)
+        if (online->told_count == 0 || online->vain_count > MOST_IN_VAIN || online->is_once)
             return give_up(online);
         online->lag_ns *= 2;
         end(online);
@@ -187,6 +234,32 @@ uint64_t online_tell(struct online *online, uint64_t most_count)
 uint64_t online_told(const struct online *online)
 {
     return online->told_count;
+}
+
+uint64_t online_needed(const struct online *online)
+{
+    return online->is_given_up ? UINT64_MAX : capture_follow_needed(online->capture);
+}
+
+const struct capture *online_capture(const struct online *online)
+{
+    return online->is_given_up ? NULL : online->capture;
+}
+
+struct profile *online_so_far(struct online *online)
+{
+    struct profile *profile;
+    uint32_t reached;
+
+    if (online->is_given_up)
+        return NULL;
+    reached = limit_tick(online);
+    if (!online->is_last && reached > 0)
+        replay_reach(online->replay, reached);
+    profile = memory_allocate(1, sizeof(*profile));
+    profile->capture = online->capture;
+    build_so_far(profile, &online->options, online->replay, online->ledger);
+    return profile;
 }
 
 struct profile *online_finish(struct online *online, uint64_t end_offset)

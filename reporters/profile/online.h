@@ -17,6 +17,7 @@
 #ifndef PROFILE_ONLINE_H
 #define PROFILE_ONLINE_H
 
+#include "capture/follow.h"
 #include "profile/profile.h"
 
 #include <stdbool.h>
@@ -30,6 +31,15 @@ struct online;
  * Context: tool.
  */
 struct online *online_open(int fd, const char *file, uint64_t most_bytes);
+
+/*
+ * Begin with a capture that can be read only once, as what was read of its file is gone: nothing is told
+ * again, and it is never given up for its memory. What comes too late to be put where it belongs counts
+ * from then on, and the model says how often that was.
+ * take_records: gets the records as they come; may be NULL. Context: tool.
+ */
+struct online *online_open_once(int fd, const char *file, capture_follow_records *take_records,
+                                void *user);
 
 /*
  * Take note of what stands in the file up to an offset, at which a section ends.
@@ -56,6 +66,23 @@ uint64_t online_told(const struct online *online);
  * Context: tool.
  */
 struct profile *online_finish(struct online *online, uint64_t end_offset);
+
+/* Return how much memory it takes, about. Context: tool. */
+uint64_t online_bytes(const struct online *online);
+
+/* Return from where on the file may still be read. Context: tool. */
+uint64_t online_needed(const struct online *online);
+
+/* Return the capture as far as it is known, its tables but frames; NULL: given up. Context: tool. */
+const struct capture *online_capture(const struct online *online);
+
+/*
+ * Make the model of what has been told, all that there is of it by now, and go on. What is live in it
+ * counts as never released.
+ * Returns NULL when there is none; else to be given to profile_destroy() before anything else is done
+ * with online. Context: tool.
+ */
+struct profile *online_so_far(struct online *online);
 
 /* Let it have so much memory from now on, as online_open() does. Context: tool. */
 void online_limit(struct online *online, uint64_t most_bytes);

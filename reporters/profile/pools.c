@@ -60,6 +60,19 @@ void pools_take(struct pools *pools, const struct capture *capture, const struct
     release(pools, &pools->blocks[event->process_index], live);
 }
 
+/* Count what is live in a process as never taken back. */
+static void count_live(const struct live_blocks *blocks, struct profile_pool *sums)
+{
+    for (size_t i = 0; i < blocks->slot_count; i++) {
+        const struct live_block *live = &blocks->slots[i];
+
+        if (live->key == 0)
+            continue;
+        sums[live->block.row].leaked_bytes += live->block.bytes;
+        sums[live->block.row].leaked_allocations++;
+    }
+}
+
 void pools_end_process(struct pools *pools, uint32_t process_index)
 {
     struct live_blocks *blocks;
@@ -67,15 +80,10 @@ void pools_end_process(struct pools *pools, uint32_t process_index)
     if (process_index >= pools->process_capacity)
         return;
     blocks = &pools->blocks[process_index];
-    for (size_t i = 0; i < blocks->slot_count; i++) {
-        const struct live_block *live = &blocks->slots[i];
-
-        if (live->key == 0)
-            continue;
-        pools->sums[live->block.row].leaked_bytes += live->block.bytes;
-        pools->sums[live->block.row].leaked_allocations++;
-        pools->live_bytes[live->block.row] -= live->block.bytes;
-    }
+    count_live(blocks, pools->sums);
+    for (size_t i = 0; i < blocks->slot_count; i++)
+        if (blocks->slots[i].key != 0)
+            pools->live_bytes[blocks->slots[i].block.row] -= blocks->slots[i].block.bytes;
     live_blocks_finish(blocks);
 }
 
@@ -87,11 +95,13 @@ struct profile_pool *pools_sums(const struct pools *pools, uint32_t *ret_count)
     *ret_count = 0;
     if (pools->sums == NULL)
         return NULL;
-    sums = memory_allocate(ALLOCATOR_COUNT, sizeof(*sums));
+    sums = memory_copy(pools->sums, ALLOCATOR_COUNT, sizeof(*sums));
+    for (size_t i = 0; i < pools->process_capacity; i++)
+        count_live(&pools->blocks[i], sums);
     for (unsigned i = 0; i < ALLOCATOR_COUNT; i++) {
-        if (pools->sums[i].allocations == 0)
+        if (sums[i].allocations == 0)
             continue;
-        sums[count] = pools->sums[i];
+        sums[count] = sums[i];
         sums[count++].allocator = (uint8_t)i;
     }
     *ret_count = count;

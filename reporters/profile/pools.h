@@ -26,7 +26,10 @@ void pools_take(struct pools *pools, const struct capture *capture, const struct
 /* A process has ended, or there are no more events: what it has was never taken back. */
 void pools_end_process(struct pools *pools, uint32_t process_index);
 
-/* Return those that occur, by number; the caller's, to be freed. NULL: none. Context: tool. */
+/*
+ * Return those that occur, by number, with what has not been taken back yet as what never was; the
+ * caller's, to be freed. NULL: none. Context: tool.
+ */
 struct profile_pool *pools_sums(const struct pools *pools, uint32_t *ret_count);
 
 /* Give it back. Context: tool. */

@@ -179,6 +179,7 @@ static void take_ledger(struct profile *profile, struct ledger *ledger,
     profile->totals.reserved_peak_bytes = ledger->reserved.peak_bytes;
     profile->totals.mapped_file_peak_bytes = ledger->mapped_file.peak_bytes;
     profile->totals.lost_events += count_lost_unseen(ledger->capture, options);
+    profile->totals.late_news += ledger->capture->late_count;
     resident_fill(ledger->capture, options->process_number, &ledger->timeline, ledger->processes,
                   &profile->totals.peak_rss_bytes);
     take_rows(profile, &ledger->rows);
@@ -205,6 +206,34 @@ void build_finish(struct profile *profile, const struct profile_options *options
     ledger_close(ledger);
     take_words(profile, replay);
     take_ledger(profile, ledger, options);
+}
+
+/* What the programs have said by now, and what has failed. */
+static void copy_words(struct profile *profile, struct replay *replay, struct ledger *ledger)
+{
+    const struct failures *failures = replay_failures(replay);
+    struct marks marks = marks_so_far(replay_marks(replay), ledger);
+
+    profile->marks = marks.marks;
+    profile->mark_count = (uint32_t)marks.mark_count;
+    profile->phases = marks.phases;
+    profile->phase_count = (uint32_t)marks.phase_count;
+    profile->failures = memory_copy(failures->items, failures->count, sizeof(*failures->items));
+    profile->failure_count = (uint32_t)failures->count;
+    profile->pools = pools_sums(replay_pools(replay), &profile->pool_count);
+}
+
+void build_so_far(struct profile *profile, const struct profile_options *options,
+                  struct replay *replay, struct ledger *ledger)
+{
+    struct ledger copy = ledger_copy(ledger);
+
+    profile->end_ns = copy.now_ns;
+    replay_end_copy(replay, &copy);
+    ledger_close(&copy);
+    copy_words(profile, replay, ledger);
+    take_ledger(profile, &copy, options);
+    ledger_finish(&copy);
 }
 
 /* Returns NULL when the user gave up. */

@@ -76,6 +76,7 @@ struct profile_totals {
     uint64_t peak_rss_bytes;
     uint64_t reserved_peak_bytes, mapped_file_peak_bytes;
     uint64_t unknown_frees, order_violations, lost_events, failed_allocations;
+    uint64_t late_news; /* of an aggregated capture: what could not be told in its place */
 };
 
 struct profile_allocator {

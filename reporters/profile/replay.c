@@ -138,7 +138,8 @@ static void undo_release(struct replay *replay, const struct event *event)
         break;
     }
     /* Of a block left out, whose release was recorded because it is not as small as was asked for. */
-    if (stream->is_selected && !(replay->leaves_out && !is_range))
+    if (stream->is_selected && !(replay->leaves_out && !is_range) &&
+        !replay->capture->processes[event->process_index].is_late_child)
         replay->ledger->totals.order_violations += wrong;
 }
 
@@ -268,10 +269,19 @@ static void enter_tick(struct replay *replay, uint32_t tick)
     const struct capture *capture = replay->capture;
     uint64_t time_ns = position > 0 ? capture->ticks[position - capture->tick_base - 1].time_ns : 0;
 
+    /* Time does not go back: what comes late is of now. */
+    if (capture->is_read_once && replay->tick != UINT64_MAX && tick < replay->tick)
+        return;
     replay->is_late |= position == 0 && capture->tick_base > 0;
     replay->tick = tick;
     replay_end_processes(replay, time_ns);
     ledger_advance(replay->ledger, time_ns, position);
+}
+
+void replay_reach(struct replay *replay, uint32_t tick)
+{
+    if (replay->tick == UINT64_MAX || tick > replay->tick)
+        enter_tick(replay, tick);
 }
 
 void replay_prepare(struct replay *replay, const struct event *event)
@@ -346,7 +356,7 @@ void replay_rare(struct replay *replay, const struct event *event)
  * Events that were lost. A thread's count is written when its ring is given up; in a capture that
  * was cut off before that, there is what it noted by then.
  */
-static void count_lost(struct replay *replay)
+static void count_lost(const struct replay *replay, struct ledger *ledger)
 {
     for (uint32_t i = 0; i < replay->capture->thread_count; i++) {
         uint64_t lost = replay->capture->threads[i].lost;
@@ -354,7 +364,7 @@ static void count_lost(struct replay *replay)
         if (lost < replay->streams[i].noted_lost)
             lost = replay->streams[i].noted_lost;
         if (replay->streams[i].is_selected)
-            replay->ledger->totals.lost_events += lost;
+            ledger->totals.lost_events += lost;
     }
 }
 
@@ -375,7 +385,23 @@ void replay_end(struct replay *replay, uint64_t end_ns)
     replay_end_time(replay, end_ns);
     for (uint32_t i = 0; i < replay->capture->process_count; i++)
         leak_all(replay, i, false);
-    count_lost(replay);
+    count_lost(replay, replay->ledger);
+}
+
+/* What is live now is so to the end. */
+static void outlive(void *user, const struct block *block, bool is_range)
+{
+    struct ledger *ledger = user;
+
+    ledger_count_leak(ledger, block, is_range);
+    ledger_outlive(ledger, block);
+}
+
+void replay_end_copy(const struct replay *replay, struct ledger *copy)
+{
+    ledger_end_time(copy, copy->now_ns);
+    replay_each_live(replay, outlive, copy);
+    count_lost(replay, copy);
 }
 
 struct replay *replay_open(const struct capture *capture, const struct profile_options *options,
@@ -396,7 +422,7 @@ struct replay *replay_open(const struct capture *capture, const struct profile_o
 
 bool replay_is_right(const struct replay *replay)
 {
-    return !replay->is_late;
+    return !replay->is_late || replay->capture->is_read_once;
 }
 
 struct marks *replay_marks(struct replay *replay)

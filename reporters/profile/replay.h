@@ -66,6 +66,18 @@ void replay_each_live(const struct replay *replay,
 void replay_end_time(struct replay *replay, uint64_t end_ns);
 
 /*
+ * Let time go on to a tick, up to which all events have been told: processes that have ended by then
+ * are gone. Context: tool.
+ */
+void replay_reach(struct replay *replay, uint32_t tick);
+
+/*
+ * Tell a copy of the ledger (ledger_copy()) what replay_end() would tell now, and change nothing: a
+ * release that waits for what follows it has not taken place. Context: tool.
+ */
+void replay_end_copy(const struct replay *replay, struct ledger *copy);
+
+/*
  * There are no more: what is live now was never released.
  * end_ns: the last instant of the time axis. Context: tool.
  */

@@ -158,7 +158,8 @@ static inline void replay_free(struct replay *replay, struct replay_process *pro
         key = key_elsewhere(process, event);
         if (key == 0) {
             replay->ledger->totals.unknown_frees +=
-                replay->streams[event->stream].is_selected && !replay->leaves_out;
+                replay->streams[event->stream].is_selected && !replay->leaves_out &&
+                !replay->capture->processes[event->process_index].is_late_child;
             return;
         }
         legacy_touch(&process->legacy, key);

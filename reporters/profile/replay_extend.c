@@ -3,7 +3,8 @@
  * where the whole capture is there, again and again where it is read along.
  *
  * What holds: what is told of ends, forks and silences is what would be told if the whole capture had
- * been known from the start; where that cannot be, replay_extend() says so.
+ * been known from the start; where that cannot be, replay_extend() says so. Of a capture that can be
+ * read only once an end that comes late is told at once, and a child that does has no blocks.
  */
 #include "base/memory.h"
 #include "capture/load.h"
@@ -73,6 +74,12 @@ static void note_events(struct replay *replay, uint32_t known_count)
         replay->processes[replay->streams[capture->sections[i].stream].process].has_events = true;
 }
 
+/* A child of one whose blocks are gone, of a capture that is read once. */
+static bool is_orphan(const struct replay *replay, uint32_t parent)
+{
+    return replay->capture->is_read_once && parent != none && replay->processes[parent].is_over;
+}
+
 static bool add_processes(struct replay *replay)
 {
     uint32_t known_count = replay->process_count, count = replay->capture->process_count;
@@ -92,7 +99,9 @@ static bool add_processes(struct replay *replay)
         /* No events of one whose parent is still to come are given out before it has. */
         replay->processes[i].is_placed =
             parent != none || !capture_lacks_parent(replay->capture, i);
-        if (parent != none)
+        if (is_orphan(replay, parent))
+            replay->capture->processes[i].is_late_child = true;
+        else if (parent != none)
             is_in_time &= add_child(replay, i, parent);
     }
     return is_in_time;
@@ -108,14 +117,17 @@ static bool add_ends(struct replay *replay)
                                (size_t)replay->process_count + 1, sizeof(*replay->ends));
     for (uint32_t i = 0; i < replay->process_count; i++) {
         uint64_t ended_ns = processes[i].ended_ns;
+        bool is_new = replay->processes[i].ended_ns == 0;
         uint32_t at = replay->end_count;
 
         if (ended_ns == replay->processes[i].ended_ns)
             continue;
-        is_in_time &= replay->processes[i].ended_ns == 0 && ended_ns >= replay->reached_ns;
-        if (!is_in_time)
+        is_in_time &= is_new && ended_ns >= replay->reached_ns;
+        if (!is_in_time && !replay->capture->is_read_once)
             break;
         replay->processes[i].ended_ns = ended_ns;
+        if (!is_new)
+            continue;
         /* They end nearly in the order in which they began. */
         for (; at > replay->next_end && processes[replay->ends[at - 1]].ended_ns > ended_ns; at--)
             replay->ends[at] = replay->ends[at - 1];
@@ -133,13 +145,16 @@ static bool take_states(struct replay *replay)
     bool leaves_out =
         capture->session.min_size > 0 || capture->state_count > 0 || capture_has_budget(capture);
     bool has_told = replay->tick != UINT64_MAX;
-    bool is_in_time = !has_told || leaves_out == replay->leaves_out;
+    bool is_in_time =
+        !has_told || leaves_out == replay->leaves_out || replay->capture->is_read_once;
 
     /* Now may have been any instant up to the next tick, which was known when it was told. */
     for (uint32_t i = replay->state_count; i < capture->state_count && has_told; i++)
         is_in_time &= capture->states[i].time_ns >= ledger_next_tick_ns(replay->ledger) &&
                       ledger_next_tick_ns(replay->ledger) != UINT64_MAX;
     replay->state_count = capture->state_count;
+    if (leaves_out && !replay->leaves_out)
+        replay->ledger->totals.unknown_frees = 0; /* what they were is not known any more */
     replay->leaves_out = leaves_out;
     replay->is_estimate = capture_is_estimate(capture);
     replay->is_partial = leaves_out || replay->is_estimate;
@@ -153,7 +168,13 @@ bool replay_extend(struct replay *replay)
     add_streams(replay);
     is_in_time = add_processes(replay);
     is_in_time &= take_states(replay);
-    return add_ends(replay) && is_in_time && !replay->is_late;
+    is_in_time &= add_ends(replay);
+    is_in_time &= !replay->is_late;
+    if (!replay->capture->is_read_once)
+        return is_in_time;
+    replay->ledger->totals.late_news += !is_in_time;
+    replay->is_late = false;
+    return true;
 }
 
 size_t replay_block_bytes(const struct replay *replay)

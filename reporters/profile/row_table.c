@@ -55,12 +55,20 @@ static uint8_t sampling_of(const struct capture *capture, const struct capture_s
 }
 
 /* Allocated with a row to spare, so that they can begin on a cache line. */
+static struct row *allocate_rows(uint32_t capacity, void **ret_memory)
+{
+    uint8_t *memory = memory_allocate((size_t)capacity + 1, sizeof(struct row));
+
+    *ret_memory = memory;
+    return (struct row *)(memory + -(uintptr_t)memory % sizeof(struct row));
+}
+
 static void grow_rows(struct row_table *rows)
 {
     uint32_t capacity = rows->capacity == 0 ? FIRST_ROW_COUNT : rows->capacity * 2;
     size_t extra_capacity = rows->capacity;
-    uint8_t *memory = memory_allocate((size_t)capacity + 1, sizeof(*rows->rows));
-    struct row *larger = (struct row *)(memory + -(uintptr_t)memory % sizeof(*rows->rows));
+    void *memory;
+    struct row *larger = allocate_rows(capacity, &memory);
 
     if (rows->count > 0)
         memcpy(larger, rows->rows, rows->count * sizeof(*larger));
@@ -99,6 +107,17 @@ uint32_t row_table_search(struct row_table *rows, const struct capture *capture,
     }
     rows->latest[stack] = *slot;
     return *slot - 1;
+}
+
+struct row_table row_table_copy(const struct row_table *rows)
+{
+    struct row_table copy = {.count = rows->count, .capacity = rows->count};
+
+    copy.rows = allocate_rows(rows->count, &copy.rows_memory);
+    if (rows->count > 0)
+        memcpy(copy.rows, rows->rows, rows->count * sizeof(*copy.rows));
+    copy.extras = memory_copy(rows->extras, rows->count, sizeof(*copy.extras));
+    return copy;
 }
 
 void row_table_finish(struct row_table *rows)

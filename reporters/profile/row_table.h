@@ -79,6 +79,12 @@ static inline uint32_t row_table_get(struct row_table *rows, const struct captur
     return row_table_search(rows, capture, stack, stream);
 }
 
+/*
+ * Return a table of the same rows, to which none can be added; to be given to row_table_finish().
+ * Context: tool.
+ */
+struct row_table row_table_copy(const struct row_table *rows);
+
 /* Give it back; all zero bytes is allowed. Context: tool. */
 void row_table_finish(struct row_table *rows);
 

@@ -33,6 +33,15 @@ void timeline_init(struct timeline *timeline)
     begin_bucket(timeline, &nothing);
 }
 
+struct timeline timeline_copy(const struct timeline *timeline)
+{
+    struct timeline copy = *timeline;
+
+    copy.samples = memory_copy(timeline->samples, PROFILE_BUCKETS, sizeof(*copy.samples));
+    copy.runs = memory_copy(timeline->runs, PROFILE_BUCKETS, sizeof(*copy.runs));
+    return copy;
+}
+
 void timeline_finish(struct timeline *timeline)
 {
     free(timeline->samples);

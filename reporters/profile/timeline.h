@@ -43,6 +43,9 @@ struct timeline_heap {
 /* Begin, with one bucket. Context: tool. */
 void timeline_init(struct timeline *timeline);
 
+/* Return one that is as it is now, and goes on by itself; to be given to timeline_finish(). */
+struct timeline timeline_copy(const struct timeline *timeline);
+
 /* Give it back; all zero bytes is allowed. Context: tool. */
 void timeline_finish(struct timeline *timeline);
 

@@ -59,6 +59,31 @@ def test_a_model_made_on_the_way_is_that_of_the_end(tmp_path, seed):
         assert follow(tmp_path, data, sections, events)[0] == "same"
 
 
+def follow_once(tmp_path, data, sections=1, events=1 << 20):
+    """Read a capture along that can be read only once. Returns what came of it, and how often late."""
+    path = tmp_path / "once.bin"
+    path.write_bytes(data)
+    words = subprocess.run([ONLINE_MODEL, str(path), str(sections), str(events),
+                            str(tmp_path / "model"), "once"],
+                           check=True, capture_output=True, text=True).stdout.split()
+    return words[0], int(words[2])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_it_is_where_nothing_can_be_read_again(tmp_path, seed):
+    data = clean_storm(seed, steps=600 + 60 * seed, threads=1 + seed % 5, forks=0)
+    for sections, events in [(1, 1 << 20), (3, 5), (40, 100)]:
+        assert follow_once(tmp_path, data, sections, events) == ("same", 0)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_there_what_comes_late_is_told_and_counted(tmp_path, seed):
+    data = clean_storm(seed, steps=600 + 60 * seed, threads=1 + seed % 5, forks=1 + seed % 4)
+    for sections, events in [(1, 1 << 20), (7, 50)]:
+        result, late = follow_once(tmp_path, data, sections, events)
+        assert result == "same" or (result == "differs" and late > 0)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_a_sample_that_begins_on_the_way_is_that_of_the_end(tmp_path, seed):
     data = clean_storm(seed, steps=2000, threads=1 + seed % 5, forks=seed % 3, max_file=1 << 22,
