@@ -251,6 +251,16 @@ static bool choose_process(struct report *report, struct error *err)
     return false;
 }
 
+/* What a capture without events says to those who need them. */
+static bool lack_events(const struct report *report, struct error *err)
+{
+    error_set(err,
+              "%s: is aggregated and has no events, which this would read: record without "
+              "--aggregate",
+              report->path);
+    return false;
+}
+
 /* Show the part of the time that is asked for. Returns false when the capture has no such time. */
 static bool show_window(struct report *report, const struct profile_options *options,
                         struct error *err)
@@ -267,22 +277,44 @@ static bool show_window(struct report *report, const struct profile_options *opt
     return true;
 }
 
-/* Returns false when what is asked for is not in the capture. */
-static bool build_profile(struct report *report, struct error *err)
+static struct profile_options model_options(const struct report *report)
 {
-    bool has_window = report->options.view == VIEW_WINDOW, is_there = true;
-    struct progress progress;
-    struct profile_options options = {
+    return (struct profile_options){
         .has_intervals = report->row->needs_intervals || report->choice.kind == WINDOW_PEAK ||
                          report->capture->event_record_count == 0,
         .shows_pools = report->options.shows_pools,
         .temporary_threshold = report->options.temporary_threshold,
         .process_number = report->options.process_number,
         .tid = report->options.tid,
-        .progress = progress_step,
-        .progress_user = &progress,
     };
+}
 
+/* Whether the report can be made of what the capture holds. Returns false with err. */
+static bool check_content(const struct report *report, struct error *err)
+{
+    struct profile_options options = model_options(report);
+    bool needs_events =
+        report->row->needs_profile ? !profile_is_stored(&options) : report->row->needs_events;
+
+    if (report->capture->is_aggregated && needs_events)
+        return lack_events(report, err);
+    if ((report->options.view != VIEW_TEMPORARY && report->choice.kind != WINDOW_TEMPORARY) ||
+        !capture_is_estimate(report->capture))
+        return true;
+    error_set(err, "%s: is a sample, which does not tell what was temporary: use --allocated",
+              report->path);
+    return false;
+}
+
+/* Returns false when what is asked for is not in the capture. */
+static bool build_profile(struct report *report, struct error *err)
+{
+    bool has_window = report->options.view == VIEW_WINDOW, is_there = true;
+    struct progress progress;
+    struct profile_options options = model_options(report);
+
+    options.progress = progress_step;
+    options.progress_user = &progress;
     progress_begin(&progress, "memtrack: reading the events", progress_stream(report));
     report->profile = profile_build(report->capture, &options);
     if (has_window)
@@ -372,16 +404,6 @@ static int say_result(const struct report *report)
     return EXIT_DONE;
 }
 
-static bool is_view_known(const struct report *report, struct error *err)
-{
-    if ((report->options.view != VIEW_TEMPORARY && report->choice.kind != WINDOW_TEMPORARY) ||
-        !capture_is_estimate(report->capture))
-        return true;
-    error_set(err, "%s: is a sample, which does not tell what was temporary: use --allocated",
-              report->path);
-    return false;
-}
-
 static int make_report(struct report *report)
 {
     struct error err;
@@ -395,7 +417,7 @@ static int make_report(struct report *report)
         output_discard(&report->output);
         return EXIT_INPUT;
     }
-    if (!choose_process(report, &err) || !is_view_known(report, &err) ||
+    if (!choose_process(report, &err) || !check_content(report, &err) ||
         (report->row->needs_profile && !build_profile(report, &err))) {
         message_print("%s", err.text);
         output_discard(&report->output);

@@ -11,6 +11,10 @@ enum {
     FORMAT_MINOR = 3,
 };
 
+/* Features, bits in the superblock: a reader that does not know one must refuse the capture. */
+#define FEATURE_AGGREGATED UINT64_C(1) /* there is a model, and no events */
+#define FEATURES_KNOWN     FEATURE_AGGREGATED
+
 #define SUPERBLOCK_MAGIC "\x89MTK\r\n\x1a\n"
 #define TRAILER_MAGIC    "MTKEND\r\n"
 

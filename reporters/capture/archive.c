@@ -63,6 +63,11 @@ bool archive_is_possible(const struct capture *capture, struct error *err)
         *err = capture->damage.error;
         return false;
     }
+    if (capture->is_aggregated) {
+        error_set(err, "%s: is aggregated: it has no events that could be written smaller",
+                  capture->file);
+        return false;
+    }
     if (capture->state != CAPTURE_CLEAN) {
         error_set(err, "%s: is still being written: wait for its end", capture->file);
         return false;

@@ -177,6 +177,7 @@ struct capture {
     const char *file; /* its name, as given */
     uint64_t file_bytes;
     enum capture_state state;
+    bool is_aggregated; /* it holds what its events come to, not the events */
     struct capture_damage damage;
     struct capture_session session;
     struct capture_process *processes;

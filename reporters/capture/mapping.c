@@ -119,7 +119,8 @@ bool capture_superblock_read(const struct capture_bytes *content,
     if (XXH3_64bits(bytes, superblock_bytes - HASH_BYTES) !=
         le_load_u64(bytes + superblock_bytes - HASH_BYTES))
         return refuse(content, superblock_bytes - HASH_BYTES, "superblock checksum differs", err);
-    if (le_load_u64(bytes + AT_FEATURES) != 0) {
+    ret_superblock->features = le_load_u64(bytes + AT_FEATURES);
+    if ((ret_superblock->features & ~FEATURES_KNOWN) != 0) {
         error_set(err, "%s: feature of a later version at offset %d: read it with a newer memtrack",
                   content->file, AT_FEATURES);
         return false;

@@ -20,6 +20,7 @@ struct capture_mapping {
 struct capture_superblock {
     uint8_t uuid[16];
     uint64_t realtime_ns;
+    uint64_t features;      /* all of them known */
     size_t sections_offset; /* a multiple of SECTION_ALIGN_BYTES, within the file */
 };
 

@@ -29,7 +29,10 @@ bool capture_model_unpack(const struct capture *capture, struct capture_model_by
     uint8_t *bytes;
 
     *ret_fault = NULL;
-    if (capture->state != CAPTURE_CLEAN || capture->damage.is_damaged || capture->model_count == 0)
+    if (capture->model_count == 0)
+        return false;
+    /* Beside events it must be of all of them; one that stands for them is as good as it is. */
+    if (!capture->is_aggregated && (capture->state != CAPTURE_CLEAN || capture->damage.is_damaged))
         return false;
     if (size_bytes == 0) {
         *ret_fault = "model that lacks a section";
@@ -55,7 +58,8 @@ void capture_model_refuse(const struct capture *capture, const char *fault,
                           struct capture_damage *ret_damage)
 {
     capture_damage_set(ret_damage, capture->file, capture->models[0].offset, fault,
-                       "the events are read instead");
+                       capture->is_aggregated ? "nothing can be reported of it"
+                                              : "the events are read instead");
 }
 
 bool capture_model_write(struct capture_writer *writer, const uint8_t *bytes, size_t size_bytes,

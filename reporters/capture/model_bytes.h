@@ -18,14 +18,14 @@ struct capture_model_bytes {
 };
 
 /*
- * Unpack the model of a capture that is clean and not damaged.
+ * Unpack the model of a capture that is clean and not damaged, or of an aggregated one.
  * ret_fault: a few words, static, when there is one that does not unpack; else NULL.
  * Returns false when there is none to be had. Context: tool.
  */
 bool capture_model_unpack(const struct capture *capture, struct capture_model_bytes *ret_model,
                           const char **ret_fault);
 
-/* Say that the stored model is wrong, and that the events are read instead. Context: tool. */
+/* Say that the stored model is wrong, and that the events are read instead, if there are any. */
 void capture_model_refuse(const struct capture *capture, const char *fault,
                           struct capture_damage *ret_damage);
 

@@ -104,6 +104,9 @@ static bool take_events(struct opening *opening, const struct section *section)
 {
     struct events_fault fault;
 
+    if (opening->capture->is_aggregated)
+        return spoil(opening, opening->offset, "events in an aggregated capture",
+                     capture_remedy_damaged);
     return capture_load_events(opening->capture, section, &fault) ||
            spoil(opening, opening->offset, fault.what, fault.remedy);
 }
@@ -269,6 +272,7 @@ static struct capture *create(const struct capture_mapping *mapping,
     capture->file_bytes = mapping->content.size_bytes;
     memcpy(capture->session.uuid, superblock->uuid, sizeof(superblock->uuid));
     capture->session.realtime_ns = superblock->realtime_ns;
+    capture->is_aggregated = superblock->features & FEATURE_AGGREGATED;
     capture_load_begin(capture);
     return capture;
 }

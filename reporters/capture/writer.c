@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,6 +33,7 @@ enum {
     AT_MINOR = 10,
     AT_BYTES = 12,
     AT_UUID = 16,
+    AT_FEATURES = 32,
     AT_REALTIME = 40,
     AT_SUPERBLOCK_HASH = 56,
     DIRECTORY_MAX_ENTRIES = SECTION_MAX_RAW_BYTES / DIRECTORY_ENTRY_BYTES,
@@ -57,7 +59,9 @@ struct capture_writer_point {
 
 struct capture_writer {
     int fd;
-    bool is_adopted; /* the file is the caller's, and written once from front to end */
+    bool is_adopted;       /* the file is the caller's, and written once from front to end */
+    bool is_kept_for_long; /* and packed as well as can be */
+    bool is_passing;       /* read once by ourselves: neither packed nor listed */
     bool has_failed;
     struct error error; /* of the first write that failed */
     char *path;
@@ -145,7 +149,7 @@ static bool append(struct capture_writer *writer, const void *bytes, size_t size
 }
 
 static bool write_superblock(struct capture_writer *writer, const uint8_t uuid[16],
-                             uint64_t realtime_ns)
+                             uint64_t realtime_ns, uint64_t features)
 {
     uint8_t bytes[SUPERBLOCK_BYTES] = {0};
 
@@ -154,6 +158,7 @@ static bool write_superblock(struct capture_writer *writer, const uint8_t uuid[1
     le_store_u16(FORMAT_MINOR, bytes + AT_MINOR);
     le_store_u32(SUPERBLOCK_BYTES, bytes + AT_BYTES);
     memcpy(bytes + AT_UUID, uuid, 16);
+    le_store_u64(features, bytes + AT_FEATURES);
     le_store_u64(realtime_ns, bytes + AT_REALTIME);
     le_store_u64(XXH3_64bits(bytes, AT_SUPERBLOCK_HASH), bytes + AT_SUPERBLOCK_HASH);
     return append(writer, bytes, sizeof(bytes));
@@ -170,9 +175,9 @@ static void writer_free(struct capture_writer *writer)
     free(writer);
 }
 
-struct capture_writer *capture_writer_open(const char *path, bool may_overwrite,
-                                           const uint8_t uuid[16], uint64_t realtime_ns,
-                                           struct error *err)
+static struct capture_writer *open_file(const char *path, bool may_overwrite,
+                                        const uint8_t uuid[16], uint64_t realtime_ns,
+                                        uint64_t features, struct error *err)
 {
     struct capture_writer *writer;
     char resolved[PATH_MAX], temporary[PATH_MAX];
@@ -189,7 +194,7 @@ struct capture_writer *capture_writer_open(const char *path, bool may_overwrite,
     writer->path = memory_copy_text(path);
     /* Where locks are not known a running capture looks truncated; that is no reason to stop. */
     (void)flock(fd, LOCK_EX | LOCK_NB);
-    if (!write_superblock(writer, uuid, realtime_ns)) {
+    if (!write_superblock(writer, uuid, realtime_ns, features)) {
         if (err != NULL)
             *err = writer->error;
         goto failed;
@@ -206,15 +211,81 @@ failed:
     return NULL;
 }
 
+struct capture_writer *capture_writer_open(const char *path, bool may_overwrite,
+                                           const uint8_t uuid[16], uint64_t realtime_ns,
+                                           struct error *err)
+{
+    return open_file(path, may_overwrite, uuid, realtime_ns, 0, err);
+}
+
+struct capture_writer *capture_writer_open_aggregated(const char *path, bool may_overwrite,
+                                                      const uint8_t uuid[16], uint64_t realtime_ns,
+                                                      struct error *err)
+{
+    return open_file(path, may_overwrite, uuid, realtime_ns, FEATURE_AGGREGATED, err);
+}
+
+/* A file that is memory. Returns NULL with err. */
+static struct capture_writer *create_in_memory(const char *name, struct error *err)
+{
+    struct capture_writer *writer;
+    int fd = memfd_create("memtrack-capture", MFD_CLOEXEC);
+
+    if (fd < 0) {
+        error_set(err, "%s: no memory for what is to be written: %s", name, strerror(errno));
+        return NULL;
+    }
+    writer = memory_allocate(1, sizeof(*writer));
+    writer->fd = fd;
+    writer->path = memory_copy_text(name);
+    return writer;
+}
+
+struct capture_writer *capture_writer_open_memory(const char *name, const uint8_t uuid[16],
+                                                  uint64_t realtime_ns, struct error *err)
+{
+    struct capture_writer *writer = create_in_memory(name, err);
+
+    if (writer == NULL || write_superblock(writer, uuid, realtime_ns, FEATURE_AGGREGATED))
+        return writer;
+    if (err != NULL)
+        *err = writer->error;
+    writer_free(writer);
+    return NULL;
+}
+
+struct capture_writer *capture_writer_open_passing(const char *name, struct error *err)
+{
+    struct capture_writer *writer = create_in_memory(name, err);
+
+    if (writer != NULL) {
+        writer->is_passing = true;
+        writer->file_bytes = SUPERBLOCK_BYTES; /* as in all others */
+    }
+    return writer;
+}
+
+bool capture_writer_is_passing(const struct capture_writer *writer)
+{
+    return writer->is_passing;
+}
+
+void capture_writer_forget(const struct capture_writer *writer, uint64_t before_offset)
+{
+    /* Whole pages are given back; where that fails, there is less memory, and nothing else. */
+    (void)fallocate(writer->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+                    (off_t)before_offset);
+}
+
 struct capture_writer *capture_writer_adopt(int fd, const char *name, const uint8_t uuid[16],
                                             uint64_t realtime_ns, struct error *err)
 {
     struct capture_writer *writer = memory_allocate(1, sizeof(*writer));
 
     writer->fd = fd;
-    writer->is_adopted = true;
+    writer->is_adopted = writer->is_kept_for_long = true;
     writer->path = memory_copy_text(name);
-    if (write_superblock(writer, uuid, realtime_ns))
+    if (write_superblock(writer, uuid, realtime_ns, 0))
         return writer;
     if (err != NULL)
         *err = writer->error;
@@ -276,11 +347,11 @@ static uint32_t pack_payload(struct capture_writer *writer, const void *payload,
 {
     int packed_bytes;
 
-    if (size_bytes <= 1)
+    if (size_bytes <= 1 || writer->is_passing)
         return 0;
     if (size_bytes > writer->packed_capacity)
         writer->packed = memory_grow(writer->packed, &writer->packed_capacity, size_bytes, 1);
-    if (writer->is_adopted)
+    if (writer->is_kept_for_long)
         packed_bytes = LZ4_compress_HC(payload, writer->packed, (int)size_bytes,
                                        (int)size_bytes - 1, LZ4HC_CLEVEL_MAX);
     else
@@ -326,7 +397,8 @@ bool capture_writer_section(struct capture_writer *writer, const struct writer_s
     if (!writer->has_failed) {
         size_t size_bytes = lay_out(writer, section);
 
-        remember_section(writer, section);
+        if (!writer->is_passing)
+            remember_section(writer, section);
         if (append(writer, writer->out, size_bytes))
             return true;
     }

@@ -36,6 +36,34 @@ struct capture_writer *capture_writer_open(const char *path, bool may_overwrite,
                                            const uint8_t uuid[16], uint64_t realtime_ns,
                                            struct error *err);
 
+/* As capture_writer_open(), of an aggregated capture: no events are to be written to it. */
+struct capture_writer *capture_writer_open_aggregated(const char *path, bool may_overwrite,
+                                                      const uint8_t uuid[16], uint64_t realtime_ns,
+                                                      struct error *err);
+
+/*
+ * Begin an aggregated capture that has no file yet: its bytes are in memory, and copied to where they
+ * are wanted (capture_writer_point()).
+ * name: for messages. Returns NULL with err. Context: tool.
+ */
+struct capture_writer *capture_writer_open_memory(const char *name, const uint8_t uuid[16],
+                                                  uint64_t realtime_ns, struct error *err);
+
+/*
+ * Begin what is only to be read along by the same process, in memory: nothing is packed, there will be no
+ * end, and what has been read is given back by capture_writer_forget().
+ * name: for messages. Returns NULL with err. Context: tool.
+ */
+struct capture_writer *capture_writer_open_passing(const char *name, struct error *err);
+
+/* Return whether it is of capture_writer_open_passing(). */
+bool capture_writer_is_passing(const struct capture_writer *writer);
+
+/*
+ * Give the memory below an offset back; nobody reads there any more. Context: any thread, one at a time.
+ */
+void capture_writer_forget(const struct capture_writer *writer, uint64_t before_offset);
+
 /*
  * Write a capture that is to be kept for long to a file that is open already: it is packed more
  * slowly, and smaller.
@@ -72,7 +100,7 @@ uint64_t capture_writer_point_bytes(const struct capture_writer_point *point);
 void capture_writer_point_free(struct capture_writer_point *point);
 
 /*
- * Go on behind a copy of what stood before a point, as capture_writer_adopt() does with a new file.
+ * Go on behind a copy of what stood before a point, to a file that is open already.
  * fd: holds the copy and stands at its end; stays the caller's. point: stays the caller's.
  * Context: tool.
  */

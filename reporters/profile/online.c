@@ -42,6 +42,7 @@ struct online {
     uint64_t lag_ns;
     uint64_t told_count, vain_count; /* events: told; told and forgotten */
     bool is_last, is_given_up;
+    bool is_up_to_date; /* all that may be told has been */
     struct event events[BATCH_EVENTS];
 };
 
@@ -187,6 +188,7 @@ static bool extend(struct online *online)
 
 bool online_follow(struct online *online, uint64_t end_offset)
 {
+    online->is_up_to_date = false;
     while (!online->is_given_up) {
         if (!capture_follow(online->capture, end_offset) ||
             online_bytes(online) > online->most_bytes)
@@ -222,6 +224,7 @@ uint64_t online_tell(struct online *online, uint64_t most_count)
 
         if (damage.is_damaged)
             give_up(online);
+        online->is_up_to_date = count == 0;
         if (count == 0)
             break;
         replay_events(online->replay, online->events, count);
@@ -246,6 +249,13 @@ const struct capture *online_capture(const struct online *online)
     return online->is_given_up ? NULL : online->capture;
 }
 
+uint64_t online_reached_ns(const struct online *online)
+{
+    if (online->is_given_up)
+        return UINT64_MAX;
+    return online->is_up_to_date ? capture_tick_time_ns(online->capture, limit_tick(online)) : 0;
+}
+
 struct profile *online_so_far(struct online *online)
 {
     struct profile *profile;
@@ -254,7 +264,7 @@ struct profile *online_so_far(struct online *online)
     if (online->is_given_up)
         return NULL;
     reached = limit_tick(online);
-    if (!online->is_last && reached > 0)
+    if (online->is_up_to_date && !online->is_last && reached > 0)
         replay_reach(online->replay, reached);
     profile = memory_allocate(1, sizeof(*profile));
     profile->capture = online->capture;

@@ -77,6 +77,12 @@ uint64_t online_needed(const struct online *online);
 const struct capture *online_capture(const struct online *online);
 
 /*
+ * Return up to which instant all has been told, in ns since the start; 0 while something is left to be
+ * told, UINT64_MAX: given up. Context: tool.
+ */
+uint64_t online_reached_ns(const struct online *online);
+
+/*
  * Make the model of what has been told, all that there is of it by now, and go on. What is live in it
  * counts as never released.
  * Returns NULL when there is none; else to be given to profile_destroy() before anything else is done

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "capture/ahead.h"
+#include "capture/load.h"
 #include "memtrack/protocol.h"
 #include "profile/build.h"
 #include "profile/estimate.h"
@@ -261,6 +262,13 @@ static struct profile *read_profile(const struct capture *capture,
     return NULL;
 }
 
+/* Of an aggregated capture there is the model, or nothing. */
+static void lack_model(const struct capture *capture, struct profile *profile)
+{
+    capture_damage_set(&profile->damage, capture->file, capture->file_bytes,
+                       "aggregated capture without its model", "nothing can be reported of it");
+}
+
 struct profile *profile_build(const struct capture *capture, const struct profile_options *options)
 {
     struct capture_damage damage = {0};
@@ -272,8 +280,15 @@ struct profile *profile_build(const struct capture *capture, const struct profil
         profile = read_profile(capture, options);
         if (profile != NULL && !profile->damage.is_damaged)
             profile->damage = damage;
+        if (profile != NULL && capture->is_aggregated)
+            lack_model(capture, profile);
     }
     return profile;
+}
+
+bool profile_is_stored(const struct profile_options *options)
+{
+    return model_is_for(options);
 }
 
 void profile_destroy(struct profile *profile)

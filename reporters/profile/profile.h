@@ -175,10 +175,17 @@ struct profile_options {
 /*
  * Build the model: read all events, or what the capture has stored of them.
  * capture: stays the caller's and must outlive the profile.
- * Returns NULL only when progress gave up. Damage found on the way is in profile->damage.
+ * Returns NULL only when progress gave up. Damage found on the way is in profile->damage. Of an
+ * aggregated capture there is only what profile_is_stored(), and else nothing, which counts as damage.
  * Context: tool.
  */
 struct profile *profile_build(const struct capture *capture, const struct profile_options *options);
+
+/*
+ * Return whether what a capture stores of its events is what these options ask for: all that is to be
+ * had of an aggregated one. Context: tool.
+ */
+bool profile_is_stored(const struct profile_options *options);
 
 /* Give it back; NULL is allowed. Context: tool. */
 void profile_destroy(struct profile *profile);

@@ -181,6 +181,8 @@ static void write_session(const struct render_input *input, struct memory_pool *
     write_line(out, "state",
                capture->summary.is_snapshot ? "a snapshot: the recording went on"
                                             : label_state(capture->state));
+    if (capture->is_aggregated)
+        write_line(out, "aggregated", "it holds what the events come to, not the events");
     for (uint32_t i = 0; i < capture->summary.failure_count; i++)
         write_line(out, "failed", text_clean(pool, capture->summary.failures[i], is_ascii));
     write_line(out, "size", units_format_size(capture->file_bytes, 0).text);

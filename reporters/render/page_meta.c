@@ -248,6 +248,7 @@ static void write_what_ran(struct json_writer *json, const struct page *page)
     json_write_number(json, "startedMs", capture->session.realtime_ns / 1000000);
     json_write_number(json, "endNs", page->input->profile->end_ns);
     json_write_text(json, "state", label_state(capture->state));
+    json_write_bool(json, "aggregated", capture->is_aggregated);
     json_write_number(json, "minSize", capture->session.min_size);
     json_write_number(json, "sampleBytes", capture_largest_mean(capture));
     json_write_number(json, "sampledFromNs",

@@ -79,6 +79,8 @@ static void write_recorded(struct json_writer *json, const struct capture *captu
 
 static const char *mode_of(const struct capture *capture)
 {
+    if (capture->is_aggregated)
+        return "aggregate";
     if (capture->session.sample_bytes > 0)
         return "sampled";
     return capture->sampling_count > 0 ? "degraded" : "full";

@@ -60,6 +60,7 @@ struct render_report {
     bool needs_profile;
     bool needs_intervals; /* of the profile */
     bool has_range_sums;  /* shows all sums of a range of time */
+    bool needs_events;    /* and reads them itself */
     bool is_page;         /* writes a file of its own by default, not to stdout */
     bool reads_first;     /* what it reads itself it reads before it writes anything */
     const char *suffix;   /* page: of the default output's name, ".html" */

@@ -285,8 +285,9 @@ static void write_overhead(const struct render_input *input, FILE *out)
         wrap_add(&line, " ", "(of it %s for the index)",
                  units_format_time(input->capture->summary.model_cpu_ns, 0).text);
     wrap_end(&line);
-    fprintf(out, "capture      %s, %llu.%02llu bytes an event\n",
+    fprintf(out, "capture      %s%s, %llu.%02llu bytes an event\n",
             units_format_size(overhead.capture_bytes, 0).text,
+            input->capture->is_aggregated ? ", aggregated" : "",
             (unsigned long long)overhead.bytes_per_event_hundredths / 100,
             (unsigned long long)overhead.bytes_per_event_hundredths % 100);
 }

@@ -40,9 +40,12 @@ static void warn_of_count(struct collection *collection, const char *what, uint6
         warn(collection, "%s: %s", what, numbers_format_count(count).text);
 }
 
-static void warn_of_state(struct collection *collection, const struct capture *capture)
+static void warn_of_state(struct collection *collection, const struct capture *capture,
+                          const struct profile *profile)
 {
-    struct units_text end = units_format_time(capture->ended_ns, 0);
+    /* What an aggregated capture knows of its events ends before the last instant that it knows of. */
+    bool is_stored = capture->is_aggregated && profile != NULL;
+    struct units_text end = units_format_time(is_stored ? profile->end_ns : capture->ended_ns, 0);
 
     if (capture->state == CAPTURE_RUNNING)
         warn(collection, "the program is still running: this is what happened until %s", end.text);
@@ -124,6 +127,8 @@ static void warn_of_events(struct collection *collection, const struct capture *
                   totals->order_violations);
     warn_of_count(collection, "releases of blocks that were not seen being allocated",
                   totals->unknown_frees);
+    warn_of_count(collection, "news of processes that came too late to be told in their place",
+                  totals->late_news);
     warn_of_count(collection, "records damaged by writes of the program", capture->summary.faults);
 }
 
@@ -132,7 +137,7 @@ struct health health_collect(const struct capture *capture, const struct profile
 {
     struct collection collection = {.pool = pool};
 
-    warn_of_state(&collection, capture);
+    warn_of_state(&collection, capture, profile);
     warn_of_silence(&collection, capture);
     warn_of_processes(&collection, capture);
     if (profile != NULL)

@@ -125,6 +125,9 @@ def section(kind, payload, *, records=0, pack=True, stream=0, process=0, segment
     return header + struct.pack("<Q", checksum(header)) + padded
 
 
+AGGREGATED = 1  # a feature
+
+
 def superblock(uuid, realtime_ns, *, major=1, minor=1, features=0):
     head = struct.pack("<8sHHI16sQQQ", SUPERBLOCK_MAGIC, major, minor, SUPERBLOCK_BYTES, uuid,
                        features, realtime_ns, 0)
@@ -336,6 +339,7 @@ class Capture:
     uuid: bytes = b""
     realtime_ns: int = 0
     clean: bool = False
+    aggregated: bool = False
     damage: FormatError = None
     session: dict = field(default_factory=dict)
     processes: dict = field(default_factory=dict)
@@ -372,9 +376,14 @@ def read_superblock(data):
         raise FormatError(12, "impossible superblock size")
     if checksum(data[:size - 8]) != struct.unpack_from("<Q", data, size - 8)[0]:
         raise FormatError(size - 8, "superblock checksum differs")
-    if features:
+    if features & ~AGGREGATED:
         raise FormatError(32, "feature of a later version")
     return uuid, realtime_ns, size
+
+
+def is_aggregated(data):
+    """Whether a capture whose superblock is right has a model in place of its events."""
+    return bool(struct.unpack_from("<Q", data, 32)[0] & AGGREGATED)
 
 
 def read_section(data, offset):
@@ -537,6 +546,7 @@ def read_capture(data):
     capture = Capture()
     capture.uuid, capture.realtime_ns, offset = read_superblock(data)
     capture.clean = has_trailer(data)
+    capture.aggregated = is_aggregated(data)
     end = len(data) - 32 if capture.clean else len(data)
     try:
         while offset < end:
@@ -546,6 +556,8 @@ def read_capture(data):
                     read_records(capture, part.payload)
             except (ValueError, KeyError, UnicodeDecodeError) as error:
                 raise FormatError(offset, f"record: {error}") from error
+            if part.kind == EVENTS and capture.aggregated:
+                raise FormatError(offset, "events in an aggregated capture")
             if part.kind == EVENTS:
                 capture.events.append(part)
             if part.kind in (EVENTS, RECORDS):

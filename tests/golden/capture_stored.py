@@ -18,6 +18,7 @@ PARTS = {
     8: ("intervals", "ccnpp"), 9: ("marks", "cpnn"), 10: ("phases", "ccppnnp"),
     11: ("pools", "ppppppp"), 12: ("failures", "ppppcc"),
 }
+LATE = 13, ("late", "p")  # may be missing
 TOTALS = ["allocations", "frees", "allocated_bytes", "peak_bytes", "peak_allocations",
           "peak_time_ns", "leaked_bytes", "leaked_allocations", "temporary_allocations",
           "peak_rss_bytes", "reserved_peak_bytes", "mapped_file_peak_bytes", "unknown_frees",
@@ -44,8 +45,8 @@ def read_parts(data):
     cursor, parts = Cursor(data), {}
     while cursor.left():
         kind, part = cursor.varint(), Cursor(cursor.blob())
-        if kind in PARTS:
-            name, hows = PARTS[kind]
+        if kind in PARTS or kind == LATE[0]:
+            name, hows = LATE[1] if kind == LATE[0] else PARTS[kind]
             count = part.varint()
             columns = [read_column(part, count, how) for how in hows]
             parts[name] = [list(item) for item in zip(*columns)]
@@ -55,7 +56,9 @@ def read_parts(data):
 def model_bytes(capture):
     """What its MODEL sections have, put together; None when there is none."""
     left = [part.records for part in capture.model]
-    if not left or left != list(range(len(left) - 1, -1, -1)) or not capture.clean:
+    if not left or left != list(range(len(left) - 1, -1, -1)):
+        return None
+    if not capture.clean and not capture.aggregated:
         return None
     return b"".join(part.payload for part in capture.model)
 
@@ -160,6 +163,36 @@ def sections(data, left_out):
             parts.append((part.kind, part.stream, part.segment, data[offset:following]))
         offset = following
     return parts
+
+
+def tables_of(payload, last_tick):
+    """The records of a payload that an aggregated capture keeps, and the last tick there was."""
+    cursor, kept = Cursor(payload), []
+    while cursor.left():
+        kind, body = cursor.varint(), cursor.blob()
+        if kind == fmt.TICKS:
+            part = Cursor(body)
+            first, count = part.varint(), part.varint()
+            last_tick = first + count - 1, sum(part.varint() for _ in range(count))
+        elif kind != fmt.BOUND:
+            kept.append(varint(kind) + varint(len(body)) + body)
+    return kept, last_tick
+
+
+def aggregated(data):
+    """The aggregated capture of what a clean one with a model has recorded."""
+    capture, kept, last_tick = fmt.read_capture(data), [], None
+    for _, _, _, section in sections(data, (fmt.EVENTS, fmt.MODEL, fmt.DIRECTORY)):
+        tables, last_tick = tables_of(fmt.read_section(section, 0)[0].payload, last_tick)
+        kept += tables
+    if last_tick:
+        body = varint(last_tick[0]) + varint(1) + varint(last_tick[1])
+        kept.append(varint(fmt.TICKS) + varint(len(body)) + body)
+    parts = [(fmt.RECORDS, 0, 0, fmt.section(fmt.RECORDS, b"".join(kept), records=len(kept)))]
+    parts += [(fmt.MODEL, 0, 0, fmt.section(fmt.MODEL, part.payload, records=part.records))
+              for part in capture.model]
+    head = fmt.superblock(capture.uuid, capture.realtime_ns, features=fmt.AGGREGATED)
+    return put_together(head, parts)
 
 
 def with_model(data, payloads, is_first=False, lacks_first=False):

@@ -91,7 +91,7 @@ def give_up_root():
         os.setuid(65534)
 
 
-@pytest.mark.parametrize("change, word", [({"major": 2}, "version"), ({"features": 1}, "")],
+@pytest.mark.parametrize("change, word", [({"major": 2}, "version"), ({"features": 2}, "")],
                          ids=["next major version", "unknown feature"])
 def test_capture_of_the_future_is_refused(memtrack, tmp_path, whole, change, word):
     capture_format = pytest.importorskip("capture_format", exc_type=ImportError)

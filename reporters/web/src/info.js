@@ -68,7 +68,10 @@ function programFacts(meta) {
                 : '',
         ],
         ['Recorded', formatTime(meta.endNs)],
-        ['Capture', `${meta.state}, ${formatBytes(meta.overhead.captureBytes)}`],
+        [
+            'Capture',
+            `${meta.state}, ${formatBytes(meta.overhead.captureBytes)}${meta.aggregated ? ', aggregated' : ''}`,
+        ],
         [
             'Sampled',
             meta.sampleBytes
