@@ -122,6 +122,7 @@ static bool parse_options(const struct option_values *values, struct collect_opt
     options->max_file = values->values[OPTION_MAX_FILE];
     options->max_overhead = values->values[OPTION_MAX_OVERHEAD];
     options->output = values->values[OPTION_CAPTURE];
+    options->is_aggregated = values->is_set[OPTION_AGGREGATE];
     options->is_dormant = values->is_set[OPTION_DORMANT];
     options->may_overwrite = values->is_set[OPTION_FORCE];
     options->directory = values->values[OPTION_DIRECTORY];

@@ -70,6 +70,10 @@ const struct option_row option_rows[OPTION_COUNT] = {
     [OPTION_VERBOSE] = {'v', "verbose", NULL, "say what is started, and with what", IN(RUN)},
     [OPTION_MODULE] = {'m', NULL, "MODULE", "run a Python module, as python3 -m does", IN(RUN)},
     [OPTION_CODE] = {'c', NULL, "CODE", "run Python code, as python3 -c does", IN(RUN)},
+    [OPTION_AGGREGATE] = {'\0', "aggregate", NULL,
+                          "keep what the events come to, not the events: the capture does not grow "
+                          "with them; reports of one process, --pools and dump need the events",
+                          IN(RUN) | IN(COLLECT)},
     [OPTION_SAMPLE_BYTES] =
         {'\0', "sample-bytes", "SIZE",
          "record a sample: one block in SIZE allocated bytes (512K), larger ones "

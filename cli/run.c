@@ -123,6 +123,7 @@ static bool start_collector(struct run *run, struct error *err)
         .may_overwrite = run->values->is_set[OPTION_FORCE],
         .pool_options = POOL_OPTION_PYTHON,
         .min_size = run->min_size,
+        .is_aggregated = run->values->is_set[OPTION_AGGREGATE],
         .is_dormant = run->values->is_set[OPTION_DORMANT],
         .delay_ns = run->delay_ns,
         .duration_ns = run->duration_ns,
@@ -287,26 +288,27 @@ static void say_what_runs(const struct run *run)
         message_print("  argument %s", *argument);
 }
 
-/* A sample from the start on has its mean from the user. */
-static bool check_sample(const struct option_values *values, struct error *err)
+/* Two options that say different things about one. */
+static bool check_together(const struct option_values *values, struct error *err)
 {
-    const char *budget = values->is_set[OPTION_MAX_FILE]       ? "max-file"
-                         : values->is_set[OPTION_MAX_OVERHEAD] ? "max-overhead"
-                                                               : NULL;
+    static const struct {
+        enum option_id first, second;
+    } pairs[] = {
+        {OPTION_DORMANT, OPTION_DELAY},
+        {OPTION_AGGREGATE, OPTION_INDEX},
+        {OPTION_AGGREGATE, OPTION_MAX_FILE},
+        {OPTION_SAMPLE_BYTES, OPTION_MAX_FILE},
+        {OPTION_SAMPLE_BYTES, OPTION_MAX_OVERHEAD},
+    };
 
-    if (!values->is_set[OPTION_SAMPLE_BYTES] || budget == NULL)
-        return true;
-    error_set(err, "--sample-bytes and --%s: use one of them", budget);
-    return false;
-}
-
-/* Only one thing can say when it begins. */
-static bool check_beginning(const struct option_values *values, struct error *err)
-{
-    if (!values->is_set[OPTION_DORMANT] || !values->is_set[OPTION_DELAY])
-        return true;
-    error_set(err, "--dormant and --delay: use one of them");
-    return false;
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+        if (!values->is_set[pairs[i].first] || !values->is_set[pairs[i].second])
+            continue;
+        error_set(err, "--%s and --%s: use one of them", option_rows[pairs[i].first].name,
+                  option_rows[pairs[i].second].name);
+        return false;
+    }
+    return true;
 }
 
 int command_run(enum command_id id, const struct option_values *values)
@@ -324,8 +326,7 @@ int command_run(enum command_id id, const struct option_values *values)
                          &run.max_overhead_ppm, &err) ||
         !options_time(values, OPTION_DELAY, &run.delay_ns, &err) ||
         !options_time(values, OPTION_DURATION, &run.duration_ns, &err) ||
-        !exceed_parse(values, run.rules, &run.rule_count, &err) || !check_beginning(values, &err) ||
-        !check_sample(values, &err)) {
+        !exceed_parse(values, run.rules, &run.rule_count, &err) || !check_together(values, &err)) {
         message_print("%s", err.text);
         return EXIT_USAGE;
     }

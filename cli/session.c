@@ -70,6 +70,8 @@ static char **collector_arguments(const struct session_request *request, int fd)
         arguments[count++] = words_format("--max-file=%s", request->max_file);
     if (request->max_overhead != NULL)
         arguments[count++] = words_format("--max-overhead=%s", request->max_overhead);
+    if (request->is_aggregated)
+        arguments[count++] = words_format("--aggregate");
     if (request->is_dormant)
         arguments[count++] = words_format("--dormant");
     if (request->delay_ns > 0)

@@ -130,6 +130,9 @@ static void tick(struct clock *clock, uint64_t now_ns)
 
 static void hand_over(struct clock *clock, uint64_t now_ns)
 {
+    /* Who tells the model while the programs run has to know that time goes on when they are silent. */
+    if (clock->session->aggregate != NULL)
+        note_kept(clock);
     write_noted(clock);
     pack_put_records(clock->session->pack, clock->records.bytes, clock->records.size_bytes,
                      clock->records.count);

@@ -9,6 +9,8 @@
 
 #include "base/memory.h"
 #include "capture/writer.h"
+#include "collect/aggregate.h"
+#include "collect/aggregate_file.h"
 #include "collect/budget.h"
 #include "collect/clock.h"
 #include "collect/control.h"
@@ -48,8 +50,10 @@ enum {
 struct collect {
     const struct collect_options *options;
     struct session session;
-    struct capture_writer *writer;
-    struct model_thread *model;
+    struct capture_writer *writer; /* of an aggregated capture: what the aggregate reads */
+    struct aggregate_file
+        *file;                  /* until the aggregate has it; NULL: the capture holds the events */
+    struct model_thread *model; /* NULL: likewise */
     struct drain *drain;
     struct clock *clock;
     struct socket_door door;
@@ -117,6 +121,19 @@ static bool write_session(struct collect *collect, const struct summary_clocks *
     return is_written;
 }
 
+static struct capture_writer *open_writer(struct collect *collect, uint64_t realtime_ns,
+                                          struct error *err)
+{
+    const struct collect_options *options = collect->options;
+
+    if (!options->is_aggregated)
+        return capture_writer_open(options->output, options->may_overwrite, options->uuid,
+                                   realtime_ns, err);
+    collect->file = aggregate_file_open(options->output, options->may_overwrite, options->uuid,
+                                        realtime_ns, err);
+    return collect->file != NULL ? capture_writer_open_passing(options->output, err) : NULL;
+}
+
 static bool open_capture(struct collect *collect, struct error *err)
 {
     struct summary_clocks clocks = summary_read_clocks();
@@ -125,9 +142,26 @@ static bool open_capture(struct collect *collect, struct error *err)
     control_init(&collect->control, &collect->session, collect->options->output,
                  collect->options->delay_ns, collect->options->duration_ns);
     collect->door.control = &collect->control;
-    collect->writer = capture_writer_open(collect->options->output, collect->options->may_overwrite,
-                                          collect->options->uuid, clocks.realtime_ns, err);
+    collect->writer = open_writer(collect, clocks.realtime_ns, err);
     return collect->writer != NULL && write_session(collect, &clocks, err);
+}
+
+/* Who reads along what is written. */
+static bool start_model(struct collect *collect, struct error *err)
+{
+    struct session *session = &collect->session;
+    struct aggregate_file *file = collect->file;
+
+    if (file == NULL) {
+        collect->model =
+            model_thread_start(session->pack, collect->writer, collect->options->output,
+                               collect->options->model_events);
+        return true;
+    }
+    collect->file = NULL;
+    session->aggregate =
+        aggregate_start(session, collect->writer, file, collect->options->output, err);
+    return session->aggregate != NULL;
 }
 
 static bool set_up(struct collect *collect, struct error *err)
@@ -166,8 +200,8 @@ static bool set_up(struct collect *collect, struct error *err)
     if (session->pack == NULL)
         return false;
     session->snapshots = snapshots_create(session, collect->options->output);
-    collect->model = model_thread_start(session->pack, collect->writer, collect->options->output,
-                                        collect->options->model_events);
+    if (!start_model(collect, err))
+        return false;
     control_begin(&collect->control);
     exceed_init(&collect->exceed, collect->options, session, &collect->control, &collect->starter);
     budget_init(&collect->budget, collect->options, session, &collect->control, collect->model);
@@ -221,6 +255,10 @@ static void look_for_trouble(struct collect *collect)
         return;
     if (read(collect->signal_fd, &signal, sizeof(signal)) == (ssize_t)sizeof(signal))
         turn_off(collect, "the collector was asked to end (SIGTERM)");
+    if (aggregate_has_failed(collect->session.aggregate, &collect->failure)) {
+        turn_off(collect, collect->failure.text);
+        return;
+    }
     if (!pack_has_failed(collect->session.pack, &collect->failure))
         return;
     collect->has_failed = true;
@@ -337,52 +375,37 @@ static void note_untracked(struct collect *collect)
     records_finish(&records);
 }
 
-static void write_summary(struct collect *collect, uint64_t raw_bytes)
+static void make_summary(struct collect *collect, uint64_t raw_bytes, struct records *records)
 {
     struct session *session = &collect->session;
-    struct records records = {0};
-    struct writer_section section = {.type = SECTION_RECORDS, .record_count = 1};
+    uint64_t model_cpu_ns = session->aggregate != NULL ? aggregate_cpu_ns(session->aggregate)
+                                                       : model_thread_cpu_ns(collect->model);
 
-    summary_write(&records, &collect->drain->sink.counts, raw_bytes,
+    summary_write(records, &collect->drain->sink.counts, raw_bytes,
                   session_now_ns() - session->start_ns,
                   &(struct summary_end){.reason = collect->reason,
-                                        .model_cpu_ns = model_thread_cpu_ns(collect->model),
+                                        .model_cpu_ns = model_cpu_ns,
                                         .failures = collect->control.failures,
                                         .failure_count = collect->control.failure_count});
+}
+
+/* What stands behind all that was recorded. Returns false with err when the capture is not clean. */
+static bool write_end(struct collect *collect, uint64_t raw_bytes, struct error *err)
+{
+    struct records records = {0};
+    struct writer_section section = {.type = SECTION_RECORDS, .record_count = 1};
+    bool is_clean;
+
+    if (!collect->has_failed)
+        model_thread_catch_up(collect->model, collect->writer, collect->drain->sink.counts.events,
+                              session_now_ns() - collect->session.start_ns);
+    budget_judge(&collect->budget, collect->writer);
+    make_summary(collect, raw_bytes, &records);
     section.payload = records.bytes;
     section.payload_bytes = (uint32_t)records.size_bytes;
     /* A failure is kept by the writer, and told when it is closed. */
     (void)capture_writer_section(collect->writer, &section, NULL);
     records_finish(&records);
-}
-
-/* End the threads in the order of the data's way, and the file. */
-static bool finish(struct collect *collect, struct error *err)
-{
-    struct timespec pause = {0, LAST_EVENTS_NS};
-    uint64_t raw_bytes;
-    bool is_clean;
-
-    collect->door.is_over = true;
-    control_hear_programs(&collect->control); /* what they have said last */
-    pool_set_state(&collect->session.pool, POOL_ENDED);
-    if (processes_left(&collect->session) > 0)
-        nanosleep(&pause, NULL);
-    note_untracked(collect);
-    drain_stop(collect->drain);
-    clock_stop(collect->clock);
-    collect->clock = NULL;
-    model_thread_stop(collect->model);
-    raw_bytes = pack_stop(collect->session.pack);
-    collect->session.pack = NULL;
-    snapshots_end(collect->session.snapshots);
-    socket_answer(&collect->door);
-    exceed_finish(&collect->exceed);
-    if (!collect->has_failed)
-        model_thread_catch_up(collect->model, collect->writer, collect->drain->sink.counts.events,
-                              session_now_ns() - collect->session.start_ns);
-    budget_judge(&collect->budget, collect->writer);
-    write_summary(collect, raw_bytes);
     if (!collect->has_failed)
         model_thread_store(collect->model, collect->writer,
                            budget_model_bytes(&collect->budget, collect->writer));
@@ -391,17 +414,63 @@ static bool finish(struct collect *collect, struct error *err)
     return is_clean;
 }
 
+/* Likewise, of an aggregated capture. */
+static bool store_end(struct collect *collect, struct error *err)
+{
+    struct records records = {0};
+    bool is_clean;
+
+    make_summary(collect, 0, &records);
+    is_clean = aggregate_finish(collect->session.aggregate, &records, err);
+    records_finish(&records);
+    return is_clean;
+}
+
+/* End the threads in the order of the data's way, and the file. */
+static bool finish(struct collect *collect, struct error *err)
+{
+    struct session *session = &collect->session;
+    struct timespec pause = {0, LAST_EVENTS_NS};
+    uint64_t raw_bytes;
+
+    collect->door.is_over = true;
+    control_hear_programs(&collect->control); /* what they have said last */
+    pool_set_state(&session->pool, POOL_ENDED);
+    if (processes_left(session) > 0)
+        nanosleep(&pause, NULL);
+    note_untracked(collect);
+    drain_stop(collect->drain);
+    clock_stop(collect->clock);
+    collect->clock = NULL;
+    model_thread_stop(collect->model);
+    aggregate_stop(session->aggregate);
+    raw_bytes = pack_stop(session->pack);
+    session->pack = NULL;
+    if (session->aggregate != NULL)
+        aggregate_complete(session->aggregate);
+    snapshots_end(session->snapshots);
+    socket_answer(&collect->door);
+    exceed_finish(&collect->exceed);
+    return session->aggregate != NULL ? store_end(collect, err)
+                                      : write_end(collect, raw_bytes, err);
+}
+
 static void tear_down(struct collect *collect)
 {
     clock_stop(collect->clock);
     model_thread_stop(collect->model);
+    aggregate_stop(collect->session.aggregate);
     pack_stop(collect->session.pack);
     snapshots_end(collect->session.snapshots);
     snapshots_destroy(collect->session.snapshots);
     model_thread_free(collect->model);
     drain_destroy(collect->drain);
-    if (collect->writer != NULL)
+    if (collect->writer != NULL && capture_writer_is_passing(collect->writer))
+        capture_writer_abandon(collect->writer);
+    else if (collect->writer != NULL)
         capture_writer_close(collect->writer, NULL);
+    aggregate_free(collect->session.aggregate);
+    aggregate_file_close(collect->file);
     socket_close(&collect->door);
     exceed_finish(&collect->exceed);
     budget_finish(&collect->budget);

@@ -53,6 +53,11 @@ struct pack {
     _Atomic bool is_waiting_over;
     _Atomic uint32_t written_bell; /* 1 is added after each change of these; a futex */
     _Atomic uint64_t whole_bytes, watched_bytes; /* pack_watch_bytes() */
+    /* For the reader of what is only passing: who is beyond the limit waits for it. */
+    uint64_t most_unread;
+    _Atomic uint64_t read_bytes;
+    _Atomic bool is_reader_waiting;
+    _Atomic uint32_t read_bell; /* as written_bell */
     /* The thread's, until it has ended. */
     uint64_t raw_bytes, event_count;
     struct compact_encoder *encoder;
@@ -82,6 +87,29 @@ static void give_back(const struct ring_release *release)
     }
 }
 
+static void ring_read(struct pack *pack)
+{
+    atomic_fetch_add(&pack->read_bell, 1);
+    pool_wake(&pack->read_bell, 1);
+}
+
+/*
+ * Wait until the reader has read enough. One who waits for us has read all that he can: what else there
+ * is must be written then, however much it is. seq_cst, all: either side sees what the other waits for.
+ */
+static void await_read(struct pack *pack)
+{
+    for (;;) {
+        uint32_t heard = atomic_load(&pack->read_bell);
+        uint64_t unread = capture_writer_bytes(pack->writer) - atomic_load(&pack->read_bytes);
+
+        if (unread <= pack->most_unread || atomic_load(&pack->is_reader_waiting) ||
+            atomic_load(&pack->is_waiting_over))
+            return;
+        pool_wait(&pack->read_bell, heard);
+    }
+}
+
 static void ring_written(struct pack *pack)
 {
     /* Release: who has heard it sees what has changed. */
@@ -105,12 +133,19 @@ static void note_failure(struct pack *pack, const struct error *error)
         return; /* it is told already */
 }
 
-/* Encode a block's events into pack->coded. Returns the size; ret_coder: enum section_coder. */
-static uint32_t encode(struct pack *pack, const struct pack_block *block, uint8_t *ret_coder)
+/* Encode a block's events. Returns the size; ret_coder: enum section_coder. */
+static uint32_t encode(struct pack *pack, const struct pack_block *block, uint8_t *ret_coder,
+                       const void **ret_payload)
 {
     uint8_t *planes_left = &pack->planes_left[block->stream % STREAM_SLOTS];
     size_t size_bytes;
 
+    *ret_payload = pack->coded;
+    if (capture_writer_is_passing(pack->writer)) { /* it is read at once, and then gone */
+        *ret_payload = block->events;
+        *ret_coder = CODER_FIXED;
+        return block->count * EVENT_BYTES;
+    }
     if (*planes_left > 0) {
         (*planes_left)--;
         *ret_coder = CODER_PLANES;
@@ -133,7 +168,6 @@ static void write_block(struct pack *pack, const struct pack_block *block)
         .stream = block->stream,
         .record_count = block->count,
         .first_segment = block->first_segment,
-        .payload = pack->coded,
     };
     struct error error;
 
@@ -149,7 +183,8 @@ static void write_block(struct pack *pack, const struct pack_block *block)
     } else if (block->count == 0) {
         return;
     } else {
-        section.payload_bytes = encode(pack, block, &section.coder);
+        await_read(pack);
+        section.payload_bytes = encode(pack, block, &section.coder, &section.payload);
         pack->raw_bytes += section.payload_bytes;
         pack->event_count += block->count;
     }
@@ -240,6 +275,7 @@ struct pack *pack_start(struct capture_writer *writer, int failure_fd, struct er
 
     pack->writer = writer;
     pack->failure_fd = failure_fd;
+    pack->most_unread = UINT64_MAX;
     pack->last = &pack->first;
     pack->watched_bytes = UINT64_MAX;
     pthread_mutex_init(&pack->lock, NULL);
@@ -368,14 +404,30 @@ bool pack_await_written(struct pack *pack, uint64_t *written_bytes)
             return false;
         if (*written_bytes > seen_bytes)
             return true;
+        atomic_store(&pack->is_reader_waiting, true);
+        if (pack->most_unread != UINT64_MAX)
+            ring_read(pack);
         pool_wait(&pack->written_bell, heard);
+        atomic_store(&pack->is_reader_waiting, false);
     }
+}
+
+void pack_limit_unread(struct pack *pack, uint64_t most_bytes)
+{
+    pack->most_unread = most_bytes;
+}
+
+void pack_note_read(struct pack *pack, uint64_t read_bytes)
+{
+    atomic_store(&pack->read_bytes, read_bytes);
+    ring_read(pack);
 }
 
 void pack_end_waiting(struct pack *pack)
 {
-    atomic_store_explicit(&pack->is_waiting_over, true, memory_order_relaxed);
+    atomic_store(&pack->is_waiting_over, true);
     ring_written(pack);
+    ring_read(pack);
 }
 
 uint64_t pack_stop(struct pack *pack)

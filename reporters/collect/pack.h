@@ -109,6 +109,15 @@ void pack_tell_from(struct pack *pack, uint64_t event_count);
  */
 bool pack_await_written(struct pack *pack, uint64_t *written_bytes);
 
+/*
+ * Let the thread wait before it writes more events when so many bytes have been written and not been
+ * noted as read, unless the reader waits itself. Before anything is handed over. Context: main thread.
+ */
+void pack_limit_unread(struct pack *pack, uint64_t most_bytes);
+
+/* What stands below an offset has been read. Context: model thread. */
+void pack_note_read(struct pack *pack, uint64_t read_bytes);
+
 /* Nobody is to wait any more: pack_await_written() returns false from now on. Context: any thread. */
 void pack_end_waiting(struct pack *pack);
 

@@ -16,6 +16,7 @@ struct session {
     struct pool pool;
     struct pack *pack;
     struct snapshots *snapshots;    /* NULL: none can be asked for */
+    struct aggregate *aggregate;    /* NULL: the capture holds the events */
     struct process *processes;      /* POOL_PROCESS_COUNT; see process.h for who writes what */
     _Atomic uint32_t process_limit; /* all that were ever used are below; it only grows */
     _Atomic uint64_t forks;         /* drain: announced by processes */

@@ -7,6 +7,7 @@
 #include "collect/snapshot.h"
 
 #include "base/memory.h"
+#include "collect/aggregate.h"
 #include "collect/snapshot_file.h"
 #include "collect/summary.h"
 
@@ -45,7 +46,7 @@ struct snapshot {
     bool may_overwrite, is_done;
     struct records end; /* what stands behind the copy, but for the SUMMARY */
     struct sink_counts counts;
-    struct capture_writer_point *point; /* NULL: the capture cannot be written any more */
+    struct capture_writer_point *point; /* NULL: the capture cannot be written, or is aggregated */
     struct error error;
 };
 
@@ -141,7 +142,8 @@ static void note_place(void *user, const struct capture_writer *writer, uint64_t
     struct snapshots *snapshots = snapshot->all;
 
     snapshot->raw_bytes = raw_bytes;
-    snapshot->point = capture_writer_point(writer, &snapshot->error);
+    if (snapshots->session->aggregate == NULL)
+        snapshot->point = capture_writer_point(writer, &snapshot->error);
     pthread_mutex_lock(&snapshots->lock);
     snapshot->stage = STAGE_PLACED;
     pthread_cond_signal(&snapshots->has_work);
@@ -164,9 +166,11 @@ void snapshots_pass_clock(struct snapshots *snapshots)
 static bool is_the_capture(const struct snapshot *snapshot)
 {
     struct stat capture, other;
+    int status = snapshot->point != NULL ? fstat(capture_writer_point_fd(snapshot->point), &capture)
+                                         : stat(snapshot->all->capture_path,
+                                                &capture); /* it is another file each time */
 
-    return fstat(capture_writer_point_fd(snapshot->point), &capture) == 0 &&
-           stat(snapshot->path, &other) == 0 && capture.st_dev == other.st_dev &&
+    return status == 0 && stat(snapshot->path, &other) == 0 && capture.st_dev == other.st_dev &&
            capture.st_ino == other.st_ino;
 }
 
@@ -239,14 +243,18 @@ static bool find_name(struct snapshot *snapshot, struct snapshot_file *file)
 static bool fill_file(struct snapshot *snapshot, struct snapshot_file *file, const char *path)
 {
     struct writer_section section = {.type = SECTION_RECORDS};
+    struct aggregate *aggregate = snapshot->all->session->aggregate;
     struct capture_writer *writer;
     bool is_written;
 
+    summary_write(&snapshot->end, &snapshot->counts, snapshot->raw_bytes, snapshot->ended_ns,
+                  &(struct summary_end){.is_snapshot = true});
+    if (aggregate != NULL)
+        return aggregate_snapshot(aggregate, file->fd, path, snapshot->ended_ns, &snapshot->end,
+                                  &snapshot->error);
     if (!snapshot_file_copy(file, capture_writer_point_fd(snapshot->point),
                             capture_writer_point_bytes(snapshot->point), path, &snapshot->error))
         return false;
-    summary_write(&snapshot->end, &snapshot->counts, snapshot->raw_bytes, snapshot->ended_ns,
-                  &(struct summary_end){.is_snapshot = true});
     section.record_count = snapshot->end.count;
     section.payload = snapshot->end.bytes;
     section.payload_bytes = (uint32_t)snapshot->end.size_bytes;
@@ -258,10 +266,12 @@ static bool fill_file(struct snapshot *snapshot, struct snapshot_file *file, con
 static bool make(struct snapshot *snapshot)
 {
     struct snapshot_file file;
-    char *path;
+    bool is_aggregated = snapshot->all->session->aggregate != NULL;
     bool is_made, is_taken;
+    char *path;
 
-    if (snapshot->point == NULL || (snapshot->path != NULL && !check_path(snapshot)))
+    if ((snapshot->point == NULL && !is_aggregated) ||
+        (snapshot->path != NULL && !check_path(snapshot)))
         return false;
     path = snapshot->path != NULL ? memory_copy_text(snapshot->path) : make_path(snapshot, 1);
     is_made = snapshot_file_open(path, &file, &snapshot->error);

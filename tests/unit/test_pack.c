@@ -10,6 +10,9 @@
 #include "test.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum {
     BLOCKS = 40,
@@ -106,4 +109,105 @@ TEST(a_stream_like_chance_is_written_as_planes_most_of_the_time)
     CHECK_EQUAL(counts[0], BLOCKS);
     CHECK_EQUAL(counts[1], BLOCKS);
     events_unpacker_finish(&unpacker);
+}
+
+enum {
+    PASSING_BLOCKS = 40, /* fewer than the queue holds: who hands them over need not wait */
+    MOST_SECTIONS = 4,   /* unread */
+};
+
+static uint64_t section_bytes(void)
+{
+    return section_size(PACK_BLOCK_RECORDS * EVENT_BYTES);
+}
+
+static struct stat status_of(const struct capture_writer *writer)
+{
+    struct stat status;
+
+    CHECK(fstat(capture_writer_fd(writer), &status) == 0);
+    return status;
+}
+
+/* Wait until so much has been written. */
+static void await_size(const struct capture_writer *writer, uint64_t size_bytes)
+{
+    while ((uint64_t)status_of(writer).st_size < size_bytes)
+        usleep(100);
+}
+
+/* Hand over blocks of events, of which the reader is to read at least some before all are written. */
+static struct pack *start_passing(struct capture_writer **ret_writer)
+{
+    struct capture_writer *writer = capture_writer_open_passing("app.bin", NULL);
+    struct pack *pack;
+
+    CHECK(writer != NULL && capture_writer_is_passing(writer));
+    pack = pack_start(writer, -1, NULL);
+    CHECK(pack != NULL);
+    pack_limit_unread(pack, SUPERBLOCK_BYTES + MOST_SECTIONS * section_bytes());
+    for (uint32_t i = 0; i < PASSING_BLOCKS; i++) {
+        struct pack_block *block = pack_block_get(pack);
+
+        block->process = block->stream = 1;
+        block->first_segment = 1;
+        block->count = PACK_BLOCK_RECORDS;
+        pack_put(pack, block);
+    }
+    *ret_writer = writer;
+    return pack;
+}
+
+TEST(who_writes_what_is_passing_waits_for_its_reader)
+{
+    struct capture_writer *writer;
+    struct pack *pack = start_passing(&writer);
+    uint64_t end = SUPERBLOCK_BYTES + PASSING_BLOCKS * section_bytes();
+
+    for (uint64_t read = 0; read < end; read += section_bytes()) {
+        /* One more than the limit: it looks before it writes. */
+        uint64_t most = SUPERBLOCK_BYTES + read + (MOST_SECTIONS + 1) * section_bytes();
+
+        capture_writer_forget(writer, read);
+        pack_note_read(pack, read);
+        await_size(writer, most < end ? most : end);
+        CHECK((uint64_t)status_of(writer).st_size <= most);
+    }
+    CHECK_EQUAL(status_of(writer).st_size, end);
+    CHECK((uint64_t)status_of(writer).st_blocks * 512 < MOST_SECTIONS * section_bytes());
+    CHECK_EQUAL(pack_stop(pack), PASSING_BLOCKS * PACK_BLOCK_RECORDS * EVENT_BYTES);
+    capture_writer_abandon(writer);
+}
+
+static void *await_written(void *pack)
+{
+    uint64_t written_bytes = SUPERBLOCK_BYTES;
+
+    CHECK(!pack_await_written(pack, &written_bytes));
+    return NULL;
+}
+
+TEST(nobody_waits_for_a_reader_who_waits_himself)
+{
+    struct capture_writer *writer;
+    struct pack *pack = start_passing(&writer);
+    pthread_t reader;
+
+    await_size(writer, MOST_SECTIONS * section_bytes());
+    CHECK_EQUAL(pthread_create(&reader, NULL, await_written, pack), 0);
+    await_size(writer, SUPERBLOCK_BYTES + PASSING_BLOCKS * section_bytes());
+    pack_end_waiting(pack);
+    pthread_join(reader, NULL);
+    pack_stop(pack);
+    capture_writer_abandon(writer);
+}
+
+TEST(nobody_waits_when_waiting_is_over)
+{
+    struct capture_writer *writer;
+    struct pack *pack = start_passing(&writer);
+
+    pack_end_waiting(pack);
+    CHECK_EQUAL(pack_stop(pack), PASSING_BLOCKS * PACK_BLOCK_RECORDS * EVENT_BYTES);
+    capture_writer_abandon(writer);
 }
