@@ -14,7 +14,9 @@
 #include <stdio.h>
 
 enum {
-    FIRST_LEVEL = 5, /* 1 KiB */
+    FIRST_OF_SIZE = 5, /* 1 KiB */
+    FIRST_OF_TIME =
+        9, /* 16 KiB: a block that is picked takes as long as twenty that are recorded all */
     LEVEL_STEP = 2,
     RESERVE_PART = 16, /* for what comes behind the end of recording: rings, names, directory */
     RESERVE_LEAST_BYTES = 256 << 10,
@@ -84,7 +86,7 @@ static void raise_level(struct budget *budget, enum sampling_cause cause, unsign
     if (budget->level == SAMPLE_LEVEL_MOST)
         return;
     if (budget->level == 0)
-        budget->level = FIRST_LEVEL - LEVEL_STEP;
+        budget->level = (cause == SAMPLING_MAX_FILE ? FIRST_OF_SIZE : FIRST_OF_TIME) - LEVEL_STEP;
     budget->level += steps * LEVEL_STEP;
     if (budget->level > SAMPLE_LEVEL_MOST)
         budget->level = SAMPLE_LEVEL_MOST;
@@ -175,7 +177,7 @@ static void look_at_time(struct budget *budget)
     model_ns = model_thread_cpu_ns(budget->model);
     if (model_ns > budget->model_ns)
         budget->model_ns = model_ns;
-    sums = overhead_look(&budget->overhead, budget->session, budget->model_ns);
+    sums = overhead_look(&budget->overhead, budget->session, budget->model_ns, budget->level > 0);
     added = overhead_between(&budget->sums, &sums);
     if (added.own_ns < DECIDE_NS)
         return;

@@ -70,7 +70,7 @@ static uint64_t count_slots(const struct session *session)
 }
 
 struct overhead_sums overhead_look(struct overhead *overhead, struct session *session,
-                                   uint64_t idle_ns)
+                                   uint64_t idle_ns, bool is_sample)
 {
     uint64_t in_programs_ns, collector_ns = read_clock(CLOCK_PROCESS_CPUTIME_ID), least_ns;
     struct overhead_sums sums;
@@ -79,7 +79,9 @@ struct overhead_sums overhead_look(struct overhead *overhead, struct session *se
         overhead->processes = memory_allocate(POOL_PROCESS_COUNT, sizeof(*overhead->processes));
     for (uint32_t i = 0; i < session_process_limit(session); i++)
         look_at_process(overhead, session, i);
-    in_programs_ns = count_slots(session) * OVERHEAD_SLOT_NS + overhead->slow_ns;
+    overhead->events_ns += growth(&overhead->slots, count_slots(session)) *
+                           (is_sample ? OVERHEAD_PICK_NS : OVERHEAD_SLOT_NS);
+    in_programs_ns = overhead->events_ns + overhead->slow_ns;
     least_ns = overhead->cpu_ns / LEAST_OWN_PART;
     sums.own_ns = overhead->cpu_ns > in_programs_ns ? overhead->cpu_ns - in_programs_ns : 0;
     if (sums.own_ns < least_ns)
@@ -90,8 +92,8 @@ struct overhead_sums overhead_look(struct overhead *overhead, struct session *se
 
 bool overhead_exceeds(const struct overhead_sums *sums, uint64_t most_ppm)
 {
-    /* Whole milliseconds would be too coarse, nanoseconds times a million too large. */
-    return sums->recording_ns / 1000 > sums->own_ns / 1000 * most_ppm / MILLION;
+    /* In this order nothing is too large; a millisecond of the programs' time is fine enough. */
+    return sums->recording_ns > sums->own_ns / MILLION * most_ppm;
 }
 
 struct overhead_sums overhead_between(const struct overhead_sums *before,

@@ -2,8 +2,8 @@
  * What recording costs, beside what the programs use themselves: processor time.
  *
  * The collector's own time and that of the programs are the kernel's; time in the tracker's slow
- * paths is measured there. What usual events cost in the programs cannot be measured without making
- * them slower: it is taken for OVERHEAD_SLOT_NS each. Not counted: what blocks cost that are passed
+ * paths is measured there. What events cost in the programs cannot be measured without making them
+ * slower: it is taken for OVERHEAD_SLOT_NS each, of a sample for OVERHEAD_PICK_NS. Not counted: what blocks cost that are passed
  * over, and the model thread, which has what nobody else wants of a processor.
  */
 #ifndef COLLECT_OVERHEAD_H
@@ -15,7 +15,8 @@
 #include <stdint.h>
 
 enum {
-    OVERHEAD_SLOT_NS = 8, /* 4 in C, 6 to 8 with Python's stacks: docs/hot-path.md */
+    OVERHEAD_SLOT_NS = 8,   /* 4 in C, 6 to 8 with Python's stacks: docs/hot-path.md */
+    OVERHEAD_PICK_NS = 150, /* a block and its release take 0.3 us: docs/sampling.md */
 };
 
 /* From the start on. */
@@ -33,13 +34,15 @@ struct overhead_process {
 struct overhead {
     struct overhead_process *processes; /* POOL_PROCESS_COUNT; NULL: not looked yet */
     uint64_t cpu_ns, slow_ns;           /* of all programs, also those that have ended */
+    uint64_t slots, events_ns;          /* seen; what they are taken for */
 };
 
 /*
- * Sum up. idle_ns: of the collector's time, what is not to be counted. Context: main thread.
+ * Sum up. idle_ns: of the collector's time, what is not to be counted. is_sample: since the last look
+ * blocks were sampled. Context: main thread.
  */
 struct overhead_sums overhead_look(struct overhead *overhead, struct session *session,
-                                   uint64_t idle_ns);
+                                   uint64_t idle_ns, bool is_sample);
 
 /* Whether recording takes more than so many parts per million of the programs' own time. Context: any thread. */
 bool overhead_exceeds(const struct overhead_sums *sums, uint64_t most_ppm);
