@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -213,9 +214,10 @@ def running(binary, path, programs, tmp_path, pause_us=0):
             process.communicate(timeout=60)
 
 
-def assert_consistent(call, path, counted):
+def assert_consistent(call, path, counters):
     """A capture that was cut off somewhere: all that it says had happened. Returns its allocations."""
     stats = stats_of(call, path)
+    counted = counters.now()  # behind it: the program goes on
     assert stats["capture"]["state"] in ("truncated", "running") and is_whole(stats)
     seen = killing.recorded(stats)
     for tid, rounds in counted.items():
@@ -230,7 +232,7 @@ def test_the_collector_is_killed_at_any_instant(binary, call, programs, tmp_path
         with running(binary, path, programs, tmp_path, (0, 50)[i % 2]) as (_, counters):
             time.sleep(0.037 * i % 0.9)
             os.kill(killing.collector_of(path), signal.SIGKILL)
-            allocations.append(assert_consistent(call, path, counters.now()))
+            allocations.append(assert_consistent(call, path, counters))
         assert [file.name for file in tmp_path.iterdir() if file.name.startswith("killed.bin")] == [
             "killed.bin"]
     assert sum(count > 0 for count in allocations) > len(allocations) // 2
@@ -253,9 +255,9 @@ def test_it_can_be_read_while_it_goes_on(binary, call, programs, tmp_path):
     with running(binary, path, programs, tmp_path, pause_us=50) as (_, counters):
         for _ in range(3):
             last = seen[-1] if seen else 0
-            wait_until(lambda last=last: assert_consistent(call, path, counters.now()) > last,
+            wait_until(lambda last=last: assert_consistent(call, path, counters) > last,
                        "what has happened since")
-            seen.append(assert_consistent(call, path, counters.now()))
+            seen.append(assert_consistent(call, path, counters))
     assert seen == sorted(set(seen))
 
 
@@ -307,6 +309,30 @@ def test_a_child_that_shows_itself_late_has_no_unknown_releases(call, record, py
         """))
     stats = stats_of(call, path)
     assert is_whole(stats) and len(stats["processes"]) == 2
+
+
+def test_no_memory_is_taken_that_programs_may_need(call, python, tmp_path):
+    path, limit = tmp_path / "app.bin", 128 << 20
+    ended = call("run", "-q", "--aggregate", "-o", path, python, "-c",
+                 "import time; kept = [str(i) for i in range(500_000)]; time.sleep(2.5); exit(7)",
+                 env={**os.environ, "PYTHONMALLOC": "malloc"},
+                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (limit, limit)))
+    assert ended.returncode == 7 and b"there was no memory left" in ended.stderr, ended
+    stats = stats_of(call, path)
+    assert stats["capture"]["state"] == "clean" and stats["totals"]["leaked_allocations"] > 300_000
+    assert any("ended early: there was no memory left" in text
+               for text in stats["capture"]["warnings"])
+
+
+def test_a_budget_is_kept_too(call, record, programs, tmp_path):
+    rounds = 12_000_000
+    path = record(programs("stress_counted"), tmp_path / "counters", 1, rounds,
+                  options=["--max-overhead=1%"])
+    stats = stats_of(call, path)
+    assert stats["capture"]["mode"] == "aggregate" and is_whole(stats)
+    assert stats["capture"]["samplings"] != []
+    allocated = killing.bytes_of(rounds)
+    assert abs(stats["totals"]["allocated_bytes"] - allocated) < 0.2 * allocated
 
 
 def test_a_full_disk_keeps_what_was_stored_and_the_program(binary, call, programs, tmp_path):
