@@ -23,7 +23,13 @@ enum {
     POLL_MAX_NS = 20000000,
     HURRY_NS = 100000,   /* first poll after a process has ended: somebody waits for us */
     FLUSH_NS = 42000000, /* with a poll and the writing: at most 50 ms after the record */
-    CALM_ROUNDS = 20,    /* before the poll grows longer */
+    /*
+     * Bounds wait behind all the events that wait to be packed. While there are many, they go out
+     * more often: killed in the midst of it, the capture ended up to 103 ms before.
+     */
+    BUSY_SLOTS = RING_SLOT_COUNT * 8, /* since the last flush */
+    BUSY_FLUSH_NS = 12000000,
+    CALM_ROUNDS = 20, /* before the poll grows longer */
     /*
      * While a thread fills its ring, the next round comes when it should have got so far: before it
      * has to wake us, which costs it a system call.
@@ -102,6 +108,7 @@ static void scan_rings(struct drain *drain)
         before = reader->position;
         if (ring_reader_scan(reader, &drain->sink)) {
             drain->has_read = true;
+            drain->unflushed_slots += reader->position - before;
             atomic_fetch_add_explicit(&reader->process->activity, 1, memory_order_relaxed);
             if (reader->position - before > drain->most_slots)
                 drain->most_slots = (uint32_t)(reader->position - before);
@@ -140,6 +147,7 @@ void drain_flush(struct drain *drain)
     sink_put_records(&drain->sink);
     write_bounds(drain);
     drain->flushed_ns = drain->now_ns;
+    drain->unflushed_slots = 0;
     /* The bounds are of the round before. */
     drain->uncovered_ns = drain->has_read ? drain->before_ns : 0;
 }
@@ -209,6 +217,15 @@ static void look_for_snapshots(struct drain *drain, uint64_t asked)
     drain->snapshots = 0;
 }
 
+static bool is_flush_due(const struct drain *drain)
+{
+    uint64_t flushed_ns = drain->now_ns - drain->flushed_ns;
+
+    return flushed_ns >= FLUSH_NS ||
+           (drain->uncovered_ns != 0 && drain->now_ns - drain->uncovered_ns >= FLUSH_NS) ||
+           (drain->unflushed_slots >= BUSY_SLOTS && flushed_ns >= BUSY_FLUSH_NS);
+}
+
 void drain_round(struct drain *drain)
 {
     uint64_t snapshots_asked_for = snapshots_asked(drain->session->snapshots);
@@ -229,8 +246,7 @@ void drain_round(struct drain *drain)
     /* What was read now may have been recorded right after the look before. */
     if (drain->has_read && drain->uncovered_ns == 0)
         drain->uncovered_ns = drain->before_ns;
-    if (drain->now_ns - drain->flushed_ns >= FLUSH_NS ||
-        (drain->uncovered_ns != 0 && drain->now_ns - drain->uncovered_ns >= FLUSH_NS))
+    if (is_flush_due(drain))
         drain_flush(drain);
     look_for_snapshots(drain, snapshots_asked_for);
 }

@@ -19,21 +19,22 @@ struct drain {
     struct sink sink;
     struct ring_reader *readers; /* one for each ring of the pool */
     uint32_t prepared_readers;
-    uint32_t discovered;    /* processes with a number, so far */
-    uint64_t now_ns;        /* at the beginning of the round */
-    uint64_t before_ns;     /* the same, of the round before */
-    uint64_t uncovered_ns;  /* since when there may be records beyond the bounds written; 0: none */
-    uint64_t flushed_ns;    /* last time everything was handed over */
-    uint64_t reaped_ns;     /* last look at idle threads */
-    uint32_t free_rings;    /* in this round, with those about to be */
-    uint32_t ring_requests; /* of the pool's header, as last seen */
-    uint32_t requests;      /* likewise */
-    uint32_t most_slots;    /* read of one ring in this round */
-    bool is_asked;          /* for a ring, since the last look at idle threads */
-    bool has_read;          /* anything in this round */
-    bool has_ending;        /* a process, first seen in this round */
-    uint64_t hurry_ns;      /* next poll, as long as it is the shorter one */
-    uint32_t calm_rounds;   /* in which nothing was read */
+    uint32_t discovered;   /* processes with a number, so far */
+    uint64_t now_ns;       /* at the beginning of the round */
+    uint64_t before_ns;    /* the same, of the round before */
+    uint64_t uncovered_ns; /* since when there may be records beyond the bounds written; 0: none */
+    uint64_t flushed_ns;   /* last time everything was handed over, and */
+    uint64_t unflushed_slots; /* ... read since */
+    uint64_t reaped_ns;       /* last look at idle threads */
+    uint32_t free_rings;      /* in this round, with those about to be */
+    uint32_t ring_requests;   /* of the pool's header, as last seen */
+    uint32_t requests;        /* likewise */
+    uint32_t most_slots;      /* read of one ring in this round */
+    bool is_asked;            /* for a ring, since the last look at idle threads */
+    bool has_read;            /* anything in this round */
+    bool has_ending;          /* a process, first seen in this round */
+    uint64_t hurry_ns;        /* next poll, as long as it is the shorter one */
+    uint32_t calm_rounds;     /* in which nothing was read */
     uint64_t snapshots; /* asked for when the first round for them began; 0: none is waited for */
     uint64_t snapshots_done;  /* handed on */
     uint32_t snapshot_rounds; /* since then */

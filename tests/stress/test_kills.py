@@ -57,10 +57,15 @@ def test_program_killed_at_random_instants(start, folder, is_full):
 
 
 def watch(counters, seconds):
-    """Look at the counters each millisecond. Returns [(when, counted)]."""
+    """Look at the counters each millisecond. Returns [(when, counted)].
+
+    A look in which others had the processor is none: it would be of another time.
+    """
     log, until = [], time.monotonic() + seconds
     while time.monotonic() < until:
-        log.append((time.monotonic(), counters.now()))
+        when, counted = time.monotonic(), counters.now()
+        if time.monotonic() - when < 0.001:
+            log.append((when, counted))
         time.sleep(0.001)
     return log
 

@@ -62,6 +62,31 @@ static void settle(void)
     hand_await_consumed(0, atomic_load(&hand_session.pool.rings[0].cursor));
 }
 
+TEST(while_there_is_much_to_read_bounds_go_out_more_often)
+{
+    enum {
+        RINGS = 9
+    };
+    uint64_t began_ns;
+
+    open_one();
+    for (uint32_t ring = 1; ring < RINGS; ring++)
+        hand_own(ring, HAND_NUMBER, HAND_PID + ring);
+    drain_round(hand_drain);
+    drain_flush(hand_drain);
+    began_ns = hand_drain->flushed_ns;
+    for (uint64_t ring = 0; ring < RINGS; ring++) {
+        hand_sync((uint32_t)ring, 2 + ring, 5);
+        for (uint64_t i = 2; i < RING_SLOT_COUNT; i++)
+            hand_alloc((uint32_t)ring, ring << 32 | i << 4, 16);
+    }
+    drain_round(hand_drain);
+    usleep(13000); /* far from when it would go out in any case */
+    drain_round(hand_drain);
+    CHECK(hand_drain->flushed_ns > began_ns);
+    CHECK_EQUAL(hand_drain->unflushed_slots, 0);
+}
+
 TEST(a_process_has_recorded_when_a_cursor_of_its_rings_has_moved)
 {
     static struct activity activity;
