@@ -43,8 +43,10 @@ struct aggregate {
     pthread_t thread;
     bool is_running; /* main thread */
     _Atomic bool is_stopping;
-    pthread_mutex_t lock;    /* guards what follows */
-    pthread_cond_t has_told; /* more than before, or all */
+    pthread_mutex_t lock;     /* guards what follows */
+    pthread_cond_t has_told;  /* more than before, or all */
+    pthread_cond_t is_served; /* who wanted a snapshot */
+    uint64_t wanted_ns;       /* a snapshot up to there is waited for; UINT64_MAX: none is */
     struct online *online;
     struct aggregate_file *file;
     bool is_complete;     /* all has been told, and no more comes */
@@ -203,6 +205,16 @@ static bool step(struct aggregate *aggregate, uint64_t written_bytes)
     return has_more;
 }
 
+/* Let a snapshot be made when it can be: who only gives a lock back and takes it again keeps it. */
+static void serve_snapshot(struct aggregate *aggregate)
+{
+    while (aggregate->wanted_ns != UINT64_MAX &&
+           online_reached_ns(aggregate->online) >= aggregate->wanted_ns) {
+        pthread_cond_signal(&aggregate->has_told);
+        pthread_cond_wait(&aggregate->is_served, &aggregate->lock);
+    }
+}
+
 static uint64_t own_cpu_ns(void)
 {
     struct timespec used;
@@ -226,7 +238,7 @@ static void *aggregate_run(void *argument)
         look_for_room(aggregate);
         has_more = step(aggregate, written_bytes);
         store_when_due(aggregate);
-        pthread_cond_broadcast(&aggregate->has_told);
+        serve_snapshot(aggregate);
         pthread_mutex_unlock(&aggregate->lock);
     }
     aggregate->cpu_ns = own_cpu_ns();
@@ -254,6 +266,8 @@ struct aggregate *aggregate_start(struct session *session, const struct capture_
     aggregate->path = path;
     pthread_mutex_init(&aggregate->lock, NULL);
     pthread_cond_init(&aggregate->has_told, NULL);
+    pthread_cond_init(&aggregate->is_served, NULL);
+    aggregate->wanted_ns = UINT64_MAX;
     aggregate->online = online_open_once(capture_writer_fd(passing), path, take_records, aggregate);
     find_cgroups(aggregate);
     pack_limit_unread(session->pack, most_unread(aggregate));
@@ -299,7 +313,7 @@ void aggregate_complete(struct aggregate *aggregate)
     if (online_last(aggregate->online, capture_writer_bytes(aggregate->passing)))
         online_tell(aggregate->online, UINT64_MAX);
     aggregate->is_complete = true;
-    pthread_cond_broadcast(&aggregate->has_told);
+    pthread_cond_signal(&aggregate->has_told);
     pthread_mutex_unlock(&aggregate->lock);
 }
 
@@ -323,11 +337,14 @@ bool aggregate_snapshot(struct aggregate *aggregate, int fd, const char *path, u
     bool is_written;
 
     pthread_mutex_lock(&aggregate->lock);
+    aggregate->wanted_ns = until_ns;
     while (!aggregate->is_complete && online_reached_ns(aggregate->online) < until_ns)
         pthread_cond_wait(&aggregate->has_told, &aggregate->lock);
     profile = online_so_far(aggregate->online);
     is_written = profile != NULL ? write_model(aggregate, profile, fd, path, end, err)
                                  : has_no_model(aggregate, err);
+    aggregate->wanted_ns = UINT64_MAX;
+    pthread_cond_signal(&aggregate->is_served);
     pthread_mutex_unlock(&aggregate->lock);
     return is_written;
 }
@@ -338,6 +355,7 @@ void aggregate_free(struct aggregate *aggregate)
         return;
     online_close(aggregate->online);
     aggregate_file_close(aggregate->file);
+    pthread_cond_destroy(&aggregate->is_served);
     pthread_cond_destroy(&aggregate->has_told);
     pthread_mutex_destroy(&aggregate->lock);
     free(aggregate);

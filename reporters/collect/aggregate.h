@@ -59,7 +59,7 @@ bool aggregate_finish(struct aggregate *aggregate, const struct records *end, st
  * Write a snapshot of all that was recorded up to an instant, and a little more. Waits until it has
  * been told.
  * fd: an empty file, stays the caller's. path: its name, for messages. until_ns: since the start.
- * end: records behind it. Context: any thread but the pack thread and the main one.
+ * end: records behind it. Context: the snapshots' thread.
  */
 bool aggregate_snapshot(struct aggregate *aggregate, int fd, const char *path, uint64_t until_ns,
                         const struct records *end, struct error *err);

@@ -253,7 +253,10 @@ uint64_t online_reached_ns(const struct online *online)
 {
     if (online->is_given_up)
         return UINT64_MAX;
-    return online->is_up_to_date ? capture_tick_time_ns(online->capture, limit_tick(online)) : 0;
+    if (online->is_up_to_date)
+        return capture_tick_time_ns(online->capture, limit_tick(online));
+    /* Of the tick that it is in there may be more. */
+    return online->ledger->now_ns > 0 ? online->ledger->now_ns - 1 : 0;
 }
 
 struct profile *online_so_far(struct online *online)

@@ -77,8 +77,7 @@ uint64_t online_needed(const struct online *online);
 const struct capture *online_capture(const struct online *online);
 
 /*
- * Return up to which instant all has been told, in ns since the start; 0 while something is left to be
- * told, UINT64_MAX: given up. Context: tool.
+ * Return up to which instant all has been told, in ns since the start; UINT64_MAX: given up. Context: tool.
  */
 uint64_t online_reached_ns(const struct online *online);
 

@@ -279,6 +279,21 @@ def test_a_snapshot_is_aggregated_too(serve, any_path):
     assert served.stats()["totals"]["leaked_bytes"] < 5_000_000  # the interpreter has ended
 
 
+def test_a_snapshot_of_a_program_that_never_rests(binary, call, programs, tmp_path):
+    path = tmp_path / "app.bin"
+    with running(binary, path, programs, tmp_path) as (process, counters):
+        program = killing.child_named(process.pid, "stress_counted")
+        for i in range(5):
+            before = counters.now()
+            other = tmp_path / f"snapshot{i}.bin"
+            say(call, "ctl", program, "snapshot", "-o", other)
+            stats = stats_of(call, other)
+            assert stats["capture"]["state"] == "clean" and is_whole(stats)
+            for tid, (allocations, count_bytes) in killing.recorded(stats).items():
+                if tid in before:
+                    assert allocations >= before[tid] and count_bytes == killing.bytes_of(allocations)
+
+
 def test_a_recording_that_is_stopped_and_begun_again(serve, any_path):
     served = serve(any_path, "--aggregate", "--dormant")
     served.tell(7_000_000)
