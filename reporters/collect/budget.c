@@ -32,7 +32,7 @@ enum {
 #define STEP_PAUSE_NS (PAUSE_MS * UINT64_C(1000000))
 #define LOOK_NS       (LOOK_MS * UINT64_C(1000000))
 #define DECIDE_NS     UINT64_C(100000000) /* of the programs' own time, between two decisions */
-#define GRACE_NS      UINT64_C(20000000)  /* of ours: that each program's start may take */
+#define GRACE_NS      UINT64_C(100000000) /* of ours: what a beginning may take */
 
 void budget_init(struct budget *budget, const struct collect_options *options,
                  struct session *session, struct control *control, const struct model_thread *model)
@@ -151,17 +151,18 @@ static void look_at_size(struct budget *budget)
     pack_watch_bytes(budget->session->pack, next_bytes);
 }
 
-/* The coarsest sample takes too much time still. */
+/* Too much time is taken still, and not by blocks that need not be recorded. */
 static void give_up(struct budget *budget, const struct overhead_sums *added)
 {
     uint64_t own_us = added->own_ns / 1000 + 1, recording_us = added->recording_ns / 1000;
+    uint64_t per_mille = recording_us * 1000 / own_us;
     char text[2 * TEXT_BYTES], how[TEXT_BYTES];
 
     budget->has_given_up = true;
     snprintf(text, sizeof(text),
-             "--max-overhead %s: could not be kept: about %" PRIu64 "%% after %" PRIu64
+             "--max-overhead %s: could not be kept: about %" PRIu64 ".%" PRIu64 "%% after %" PRIu64
              " ms, when %s",
-             budget->options->max_overhead, recording_us * 100 / own_us, recorded_ms(budget),
+             budget->options->max_overhead, per_mille / 10, per_mille % 10, recorded_ms(budget),
              how_many(budget, how));
     control_note_failure(budget->control, text);
 }
@@ -186,10 +187,11 @@ static void look_at_time(struct budget *budget)
         budget->is_settling = false; /* half of what was added is of before the step */
         return;
     }
-    if (sums.recording_ns < GRACE_NS || !overhead_exceeds(&sums, most_ppm) ||
-        !overhead_exceeds(&added, most_ppm))
+    sums.recording_ns -= sums.recording_ns < GRACE_NS ? sums.recording_ns : GRACE_NS;
+    if (!overhead_exceeds(&sums, most_ppm) || !overhead_exceeds(&added, most_ppm))
         return;
-    if (budget->level < SAMPLE_LEVEL_MOST)
+    /* Where next to nothing is allocated a sample would cost the same, and say less. */
+    if (budget->level < SAMPLE_LEVEL_MOST && overhead_is_of_blocks(&added))
         raise_level(budget, SAMPLING_MAX_OVERHEAD, 1);
     else if (!budget->has_given_up)
         give_up(budget, &added);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 enum {
+    BLOCKS_PART = 4,
     LEAST_OWN_PART = 4, /* of a program's time: however much we think that we have taken */
     MILLION = 1000000,
 };
@@ -72,6 +73,7 @@ static uint64_t count_slots(const struct session *session)
 struct overhead_sums overhead_look(struct overhead *overhead, struct session *session,
                                    uint64_t idle_ns, bool is_sample)
 {
+    uint64_t slot_ns = is_sample ? OVERHEAD_PICK_NS : OVERHEAD_SLOT_NS, slots;
     uint64_t in_programs_ns, collector_ns = read_clock(CLOCK_PROCESS_CPUTIME_ID), least_ns;
     struct overhead_sums sums;
 
@@ -79,15 +81,22 @@ struct overhead_sums overhead_look(struct overhead *overhead, struct session *se
         overhead->processes = memory_allocate(POOL_PROCESS_COUNT, sizeof(*overhead->processes));
     for (uint32_t i = 0; i < session_process_limit(session); i++)
         look_at_process(overhead, session, i);
-    overhead->events_ns += growth(&overhead->slots, count_slots(session)) *
-                           (is_sample ? OVERHEAD_PICK_NS : OVERHEAD_SLOT_NS);
+    slots = growth(&overhead->slots, count_slots(session));
+    overhead->events_ns += slots * slot_ns;
+    overhead->blocks_ns += slots * (slot_ns + OVERHEAD_COLLECT_NS);
     in_programs_ns = overhead->events_ns + overhead->slow_ns;
     least_ns = overhead->cpu_ns / LEAST_OWN_PART;
     sums.own_ns = overhead->cpu_ns > in_programs_ns ? overhead->cpu_ns - in_programs_ns : 0;
     if (sums.own_ns < least_ns)
         sums.own_ns = least_ns;
     sums.recording_ns = in_programs_ns + (collector_ns > idle_ns ? collector_ns - idle_ns : 0);
+    sums.blocks_ns = overhead->blocks_ns;
     return sums;
+}
+
+bool overhead_is_of_blocks(const struct overhead_sums *sums)
+{
+    return sums->blocks_ns >= sums->recording_ns / BLOCKS_PART;
 }
 
 bool overhead_exceeds(const struct overhead_sums *sums, uint64_t most_ppm)
@@ -105,6 +114,7 @@ struct overhead_sums overhead_between(const struct overhead_sums *before,
         sums.own_ns = after->own_ns - before->own_ns;
     if (after->recording_ns > before->recording_ns)
         sums.recording_ns = after->recording_ns - before->recording_ns;
+    sums.blocks_ns = after->blocks_ns - before->blocks_ns;
     return sums;
 }
 

@@ -15,14 +15,16 @@
 #include <stdint.h>
 
 enum {
-    OVERHEAD_SLOT_NS = 8,   /* 4 in C, 6 to 8 with Python's stacks: docs/hot-path.md */
-    OVERHEAD_PICK_NS = 150, /* a block and its release take 0.3 us: docs/sampling.md */
+    OVERHEAD_SLOT_NS = 8,     /* 4 in C, 6 to 8 with Python's stacks: docs/hot-path.md */
+    OVERHEAD_PICK_NS = 150,   /* a block and its release take 0.3 us: docs/sampling.md */
+    OVERHEAD_COLLECT_NS = 50, /* of the collector's, with packing: docs/benchmarks.md */
 };
 
 /* From the start on. */
 struct overhead_sums {
     uint64_t own_ns;       /* processor time of the programs without us */
     uint64_t recording_ns; /* of all that recording takes, in them and in the collector */
+    uint64_t blocks_ns;    /* about how much of that would be less if fewer blocks were recorded */
 };
 
 struct overhead_process {
@@ -34,7 +36,8 @@ struct overhead_process {
 struct overhead {
     struct overhead_process *processes; /* POOL_PROCESS_COUNT; NULL: not looked yet */
     uint64_t cpu_ns, slow_ns;           /* of all programs, also those that have ended */
-    uint64_t slots, events_ns;          /* seen; what they are taken for */
+    uint64_t slots, events_ns,
+        blocks_ns; /* seen; what they are taken for, in programs and in all */
 };
 
 /*
@@ -46,6 +49,9 @@ struct overhead_sums overhead_look(struct overhead *overhead, struct session *se
 
 /* Whether recording takes more than so many parts per million of the programs' own time. Context: any thread. */
 bool overhead_exceeds(const struct overhead_sums *sums, uint64_t most_ppm);
+
+/* Whether fewer blocks would make a difference: they are a quarter of it. Context: any thread. */
+bool overhead_is_of_blocks(const struct overhead_sums *sums);
 
 /* Return what was added between two looks. Context: any thread. */
 struct overhead_sums overhead_between(const struct overhead_sums *before,

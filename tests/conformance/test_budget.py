@@ -77,6 +77,15 @@ def test_time_that_is_exceeded_makes_a_sample(run_case):
     assert ended.capture.stats()["capture"]["max_overhead_ppm"] == 1000
 
 
+def test_a_program_that_allocates_next_to_nothing_is_recorded_whole(memtrack, any_python, tmp_path):
+    script = tmp_path / "app.py"
+    script.write_text("import time\nending = time.process_time() + 1.5\nsum = 0\n"
+                      "while time.process_time() < ending:\n    sum += 1\n", encoding="utf-8")
+    ended = memtrack.run(any_python.path, "-S", "-E", script,
+                         options=["--max-overhead", "0.1%"])
+    assert ended.capture.stats()["capture"]["samplings"] == []
+
+
 def test_a_budget_that_is_not_hit_changes_nothing(run_case):
     budget = run_case("limit", "--max-file", "4M", "--max-overhead", "100%").capture
     full = run_case("limit").capture

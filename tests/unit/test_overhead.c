@@ -10,7 +10,7 @@
 
 static struct overhead_sums sums_of(uint64_t own_ms, uint64_t recording_ms)
 {
-    return (struct overhead_sums){own_ms * MS, recording_ms * MS};
+    return (struct overhead_sums){.own_ns = own_ms * MS, .recording_ns = recording_ms * MS};
 }
 
 TEST(a_part_is_one_of_the_programs_own_time)
@@ -34,7 +34,8 @@ TEST(a_part_is_one_of_the_programs_own_time)
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct overhead_sums sums = {rows[i].own_ms * 1000, rows[i].recording_ms * 1000};
+        struct overhead_sums sums = {.own_ns = rows[i].own_ms * 1000,
+                                     .recording_ns = rows[i].recording_ms * 1000};
 
         test_case("row %zu", i);
         /* In microseconds where the time would not fit in nanoseconds. */
@@ -42,6 +43,16 @@ TEST(a_part_is_one_of_the_programs_own_time)
             sums = sums_of(rows[i].own_ms, rows[i].recording_ms);
         CHECK_EQUAL(overhead_exceeds(&sums, rows[i].most_ppm), rows[i].exceeds);
     }
+}
+
+TEST(a_coarser_sample_helps_where_blocks_are_a_quarter)
+{
+    struct overhead_sums sums = sums_of(100, 40);
+
+    sums.blocks_ns = 10 * MS;
+    CHECK(overhead_is_of_blocks(&sums));
+    sums.blocks_ns--;
+    CHECK(!overhead_is_of_blocks(&sums));
 }
 
 TEST(what_falls_has_not_grown)
@@ -90,6 +101,7 @@ TEST(slots_are_taken_for_so_much_and_more_in_a_sample)
     session.pool.processes[0].counters[COUNTER_SLOW_NS] = 12345;
     second = overhead_look(&overhead, &session, all_ns, false);
     CHECK_EQUAL(second.recording_ns, 1000 * OVERHEAD_SLOT_NS + 12345);
+    CHECK_EQUAL(second.blocks_ns, 1000 * (OVERHEAD_SLOT_NS + OVERHEAD_COLLECT_NS));
     session.pool.rings[1].cursor = 400;
     third = overhead_look(&overhead, &session, all_ns, true);
     CHECK_EQUAL(third.recording_ns - second.recording_ns, 100 * OVERHEAD_PICK_NS);
