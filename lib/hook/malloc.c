@@ -110,7 +110,7 @@ void hook_follow_mode(void)
     malloc_way *way = mode == 0 ? malloc_plain : malloc_with_mode;
 
     if ((mode & PROCESS_SAMPLES) != 0) {
-        process.apart_bytes = SIZE_MAX;
+        __atomic_store_n(&process.apart_bytes, SIZE_MAX, __ATOMIC_RELAXED);
         way = (mode & PROCESS_DEGRADES) != 0 ? malloc_degraded : malloc_sampled;
     } else if (mode == PROCESS_WALKS_PYTHON && malloc_way_of_python() != NULL) {
         way = malloc_way_of_python();
@@ -155,9 +155,7 @@ HOOK void free(void *block)
 {
     if (unlikely(block == NULL))
         return;
-    /* Relaxed: process_follow_level() says who has to see it. */
-    if (unlikely((uintptr_t)block - process.apart_start <
-                 atomic_load_explicit(&process.apart_bytes, memory_order_relaxed)))
+    if (unlikely((uintptr_t)block - process.apart_start < process.apart_bytes))
         free_apart(block, __builtin_return_address(0));
     else if (likely(track_try_release(DOMAIN_HEAP, (uintptr_t)block, ALLOCATOR_FREE)))
         real.free(block);

@@ -99,7 +99,7 @@ void process_follow_level(void)
      * over a block, and whoever gets that block from there, sees this too (track.c: pass_over()).
      */
     atomic_store_explicit(&process.usual_epoch, &epoch_of_none, memory_order_relaxed);
-    atomic_store_explicit(&process.apart_bytes, SIZE_MAX, memory_order_relaxed);
+    __atomic_store_n(&process.apart_bytes, SIZE_MAX, __ATOMIC_RELAXED);
     atomic_fetch_or_explicit(&process.wanted_mode, PROCESS_SAMPLES | PROCESS_DEGRADES,
                              memory_order_release);
     if (!process_is_silent())

@@ -39,7 +39,11 @@ struct process {
     _Atomic bool is_alone; /* one thread has a ring, and until another has it looks at no page */
     /* Blocks that free() hands to another function at once: of before the beginning; in a sample all. */
     uintptr_t apart_start;
-    _Atomic size_t apart_bytes; /* grows when the process begins to sample */
+    /*
+     * Grows when the process begins to sample: stored as an atomic word. free() reads it as a plain one, as
+     * gcc compares no atomic word where it lies: an instruction more in each release.
+     */
+    size_t apart_bytes;
     /* Constant once started. */
     struct pool_header *header;
     struct pool_process *table;
