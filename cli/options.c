@@ -61,6 +61,10 @@ const struct option_row option_rows[OPTION_COUNT] = {
                         IN(RUN) | IN(COLLECT)},
     [OPTION_ARCHIVE] = {'o', "output", "FILE",
                         "write the smaller capture to FILE; - is standard output", IN(RECOMPRESS)},
+    [OPTION_KEEP_LAST] = {'\0', "last", "TIME",
+                          "keep the last TIME (30s, 5m) alone: what is live where it begins is "
+                          "told as allocated there",
+                          IN(RECOMPRESS)},
     [OPTION_SNAPSHOT] = {'o', "output", "FILE",
                          "write the snapshot to FILE, not beside the capture", IN(CTL)},
     [OPTION_FORCE] = {'f', "force", NULL, "replace FILE when it exists",

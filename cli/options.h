@@ -31,10 +31,11 @@ enum command_id {
 enum option_id {
     OPTION_HELP = 0,
     OPTION_VERSION,
-    OPTION_OUTPUT,   /* of a report */
-    OPTION_CAPTURE,  /* of run: the same name, another file */
-    OPTION_ARCHIVE,  /* of recompress */
-    OPTION_SNAPSHOT, /* of ctl */
+    OPTION_OUTPUT,    /* of a report */
+    OPTION_CAPTURE,   /* of run: the same name, another file */
+    OPTION_ARCHIVE,   /* of recompress */
+    OPTION_KEEP_LAST, /* of recompress */
+    OPTION_SNAPSHOT,  /* of ctl */
     OPTION_FORCE,
     OPTION_QUIET,
     OPTION_VERBOSE,

@@ -11,6 +11,7 @@
 #include "output.h"
 #include "print/progress.h"
 #include "print/units.h"
+#include "profile/cut.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@ struct recompress {
     const char *path, *output_name;
     struct output output;
     struct capture *capture;
+    uint64_t last_ns; /* that is kept; 0: all */
     uint64_t written_bytes;
 };
 
@@ -56,6 +58,14 @@ static bool open_capture(struct recompress *recompress, struct error *err)
     return recompress->capture != NULL && archive_is_possible(recompress->capture, err);
 }
 
+/* Where the last part begins; a capture that is shorter is kept whole. */
+static uint64_t cut_ns(const struct recompress *recompress)
+{
+    uint64_t end_ns = recompress->capture->ended_ns;
+
+    return end_ns > recompress->last_ns ? end_ns - recompress->last_ns : 0;
+}
+
 /* Write all of it into the output's file. */
 static enum archive_result write_capture(struct recompress *recompress, struct error *err)
 {
@@ -70,7 +80,10 @@ static enum archive_result write_capture(struct recompress *recompress, struct e
     if (writer == NULL)
         return ARCHIVE_OUTPUT;
     progress_begin(&progress, "memtrack: packing the capture", progress_stream(recompress));
-    result = archive_write(recompress->capture, writer, progress_step, &progress, err);
+    result = recompress->last_ns > 0 && cut_ns(recompress) > 0
+                 ? cut_write(recompress->capture, cut_ns(recompress), writer, progress_step,
+                             &progress, err)
+                 : archive_write(recompress->capture, writer, NULL, progress_step, &progress, err);
     progress_end(&progress);
     if (result != ARCHIVE_WRITTEN) {
         capture_writer_abandon(writer);
@@ -125,7 +138,8 @@ int command_recompress(enum command_id id, const struct option_values *values)
     int status;
 
     (void)id;
-    if (!check_usage(&recompress, &err)) {
+    if (!check_usage(&recompress, &err) ||
+        !options_time(values, OPTION_KEEP_LAST, &recompress.last_ns, &err)) {
         message_print("%s", err.text);
         return EXIT_USAGE;
     }

@@ -55,7 +55,7 @@ _memtrack()
         options="-h --help -o --output -f --force -q --quiet --verify --json --width --color --ascii --no-pager"
         ;;
     recompress)
-        options="-h --help -o --output -f --force -q --quiet"
+        options="-h --help -o --output --last -f --force -q --quiet"
         ;;
     help)
         options="-h --help"

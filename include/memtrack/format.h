@@ -141,6 +141,7 @@ enum state_cause {
     CAUSE_PROGRAM = 5,  /* memtrack.h */
     CAUSE_EXCEED = 6,   /* --on-exceed */
     CAUSE_MAX_FILE = 7, /* the capture is as large as it may become */
+    CAUSE_LAST = 8,     /* --last: what was live is told as allocated then */
 };
 
 /* Why blocks are sampled from an instant on, or with a larger mean. */

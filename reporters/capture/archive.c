@@ -10,6 +10,7 @@
 
 #include "base/memory.h"
 #include "capture/compact.h"
+#include "capture/cut_tables.h"
 #include "capture/events.h"
 #include "capture/load.h"
 #include "capture/section.h"
@@ -42,6 +43,7 @@ struct archive_stream {
 
 struct archive {
     const struct capture *capture;
+    const struct archive_cut *cut; /* NULL: nothing is left out */
     struct capture_writer *writer;
     struct archive_stream *streams; /* as capture.threads */
     uint64_t kept_count;
@@ -145,17 +147,25 @@ static bool put_stream(struct archive *archive, uint32_t index)
     return put_tables(archive) && put_section(archive, &section);
 }
 
-/* Write all that is kept back, and the bounds, which hold then. */
-static bool put_checkpoint(struct archive *archive)
+/* Write all that is kept back. */
+static bool put_streams(struct archive *archive)
 {
-    const struct capture *capture = archive->capture;
-
-    for (uint32_t i = 0; i < capture->thread_count; i++) {
+    for (uint32_t i = 0; i < archive->capture->thread_count; i++) {
         if (!put_stream(archive, i))
             return false;
         free(archive->streams[i].records); /* most threads may have ended long ago */
         archive->streams[i].records = NULL;
     }
+    return true;
+}
+
+/* Write all that is kept back, and the bounds, which hold then. */
+static bool put_checkpoint(struct archive *archive)
+{
+    const struct capture *capture = archive->capture;
+
+    if (!put_streams(archive))
+        return false;
     for (uint32_t i = 0; i < capture->process_count; i++) {
         uint8_t body[2 * VARINT_MAX_BYTES], record[4 * VARINT_MAX_BYTES];
         size_t body_bytes, size_bytes;
@@ -214,6 +224,26 @@ static bool keep_event(struct archive *archive, uint32_t index, uint64_t w0, uin
     return true;
 }
 
+/* A section's events; of a capture that is cut those behind the cut. */
+static bool keep_events(struct archive *archive, const struct section *section, uint32_t count)
+{
+    uint32_t process = capture_process_index(archive->capture, section->process);
+    uint64_t left_out = archive->cut != NULL ? archive->cut->segments[process] : 0;
+    uint64_t segment = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        const uint8_t *record = archive->records + (size_t)i * EVENT_BYTES;
+        uint64_t w0 = le_load_u64(record);
+
+        if (w0 >> EVENT_OP_SHIFT == EVENT_SYNC)
+            segment = w0 & EVENT_ADDRESS_MASK;
+        if ((archive->cut == NULL || segment > left_out) &&
+            !keep_event(archive, section->stream - 1, w0, le_load_u64(record + AT_W1)))
+            return false;
+    }
+    return true;
+}
+
 static bool take_events(struct archive *archive, const struct section *section)
 {
     uint32_t index = section->stream - 1; /* checked when the capture was opened */
@@ -234,13 +264,12 @@ static bool take_events(struct archive *archive, const struct section *section)
     stream->process = section->process;
     if (stream->records == NULL)
         stream->records = memory_allocate(SECTION_RECORDS_MOST, EVENT_BYTES);
-    for (uint32_t i = 0; i < payload.record_count; i++) {
-        const uint8_t *record = archive->records + (size_t)i * EVENT_BYTES;
-
-        if (!keep_event(archive, index, le_load_u64(record), le_load_u64(record + AT_W1)))
-            return false;
-    }
-    return archive->kept_count < CHECKPOINT_RECORDS || put_checkpoint(archive);
+    if (!keep_events(archive, section, payload.record_count))
+        return false;
+    if (archive->kept_count < CHECKPOINT_RECORDS)
+        return true;
+    /* Of a cut one all bounds are known before any event is written: they hold at its end. */
+    return archive->cut != NULL ? put_streams(archive) : put_checkpoint(archive);
 }
 
 /* Remember a bound until it holds. The record was read when the capture was opened. */
@@ -275,6 +304,8 @@ static bool take_tables(struct archive *archive, const struct section *section)
             return fail_input(archive, section->payload_offset, "record cut off");
         if (kind == RECORD_BOUND)
             take_bound(archive, &body);
+        else if (archive->cut != NULL && cut_tables_has(kind, body, archive->cut->time_ns))
+            continue;
         else if (!keep_table(archive, begin, (size_t)(cursor.bytes - begin)))
             return false;
     }
@@ -299,6 +330,14 @@ static bool take_model(struct archive *archive, const struct section *section)
     return put_section(archive, &copy);
 }
 
+/* Of a capture that is cut all tables come first, then what is live, then events. */
+static bool take_cut_section(struct archive *archive, const struct section *section, bool is_tables)
+{
+    if (section->type == SECTION_RECORDS && is_tables)
+        return take_tables(archive, section);
+    return section->type != SECTION_EVENTS || is_tables || take_events(archive, section);
+}
+
 static bool take_section(struct archive *archive, const struct section *section, size_t offset)
 {
     switch (section->type) {
@@ -315,7 +354,15 @@ static bool take_section(struct archive *archive, const struct section *section,
     }
 }
 
-static bool take_all(struct archive *archive, capture_progress *progress, void *user)
+/* Which sections are gone through. */
+enum pass {
+    PASS_ALL,
+    PASS_TABLES, /* of a capture that is cut */
+    PASS_EVENTS, /* likewise */
+};
+
+static bool take_sections(struct archive *archive, enum pass pass, capture_progress *progress,
+                          void *user)
 {
     const struct capture *capture = archive->capture;
     struct capture_bytes bytes = {capture->file, capture->bytes,
@@ -328,19 +375,50 @@ static bool take_all(struct archive *archive, capture_progress *progress, void *
             archive->result = ARCHIVE_INPUT;
             return false;
         }
-        if (!take_section(archive, &section, offset))
+        if (pass == PASS_ALL ? !take_section(archive, &section, offset)
+                             : !take_cut_section(archive, &section, pass == PASS_TABLES))
             return false;
         if (progress != NULL && !progress(user, offset, bytes.size_bytes))
             return fail_input(archive, offset, "reading was given up");
     }
-    return put_checkpoint(archive);
+    return true;
+}
+
+static bool put_table(void *user, const uint8_t *bytes, size_t size_bytes)
+{
+    return keep_table(user, bytes, size_bytes);
+}
+
+bool archive_tell(struct archive *archive, uint32_t stream, uint64_t w0, uint64_t w1)
+{
+    const struct capture_thread *thread = &archive->capture->threads[stream];
+    struct archive_stream *to = &archive->streams[stream];
+
+    to->process = archive->capture->processes[thread->process_index].number;
+    if (to->records == NULL)
+        to->records = memory_allocate(SECTION_RECORDS_MOST, EVENT_BYTES);
+    return keep_event(archive, stream, w0, w1);
+}
+
+static bool take_all(struct archive *archive, capture_progress *progress, void *user)
+{
+    const struct archive_cut *cut = archive->cut;
+
+    if (cut == NULL)
+        return take_sections(archive, PASS_ALL, progress, user) && put_checkpoint(archive);
+    return take_sections(archive, PASS_TABLES, NULL, NULL) &&
+           cut_tables_put(archive->capture, cut->time_ns, put_table, archive) &&
+           put_tables(archive) && cut->tell(cut->user, archive) &&
+           take_sections(archive, PASS_EVENTS, progress, user) && put_checkpoint(archive);
 }
 
 enum archive_result archive_write(const struct capture *capture, struct capture_writer *writer,
-                                  capture_progress *progress, void *user, struct error *err)
+                                  const struct archive_cut *cut, capture_progress *progress,
+                                  void *user, struct error *err)
 {
     struct archive archive = {
         .capture = capture,
+        .cut = cut,
         .writer = writer,
         .streams = memory_allocate(capture->thread_count, sizeof(*archive.streams)),
         .bounds = memory_allocate(capture->process_count, sizeof(*archive.bounds)),

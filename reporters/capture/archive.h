@@ -22,13 +22,37 @@ enum archive_result {
  */
 bool archive_is_possible(const struct capture *capture, struct error *err);
 
+struct archive;
+
+/*
+ * Where a capture is cut: what stands before is left out, but for what is live there, which is told
+ * as if it were allocated then.
+ */
+struct archive_cut {
+    uint64_t time_ns;
+    const uint64_t
+        *segments; /* as capture.processes: events of these and lower ones are left out */
+    /* Tell what is live by archive_tell(). Returns what that returned last. */
+    bool (*tell)(void *user, struct archive *archive);
+    void *user;
+};
+
+/*
+ * Tell an event that makes something live, from archive_cut.tell().
+ * stream: index in capture.threads. w0, w1: the record. The first of a stream is a SYNC, of a segment
+ * that is left out and is no other stream's.
+ * Returns false when the file cannot be written. Context: tool.
+ */
+bool archive_tell(struct archive *archive, uint32_t stream, uint64_t w0, uint64_t w1);
+
 /*
  * Write what a capture holds.
  * capture: archive_is_possible(). writer: adopted, nothing written yet; the caller closes it.
- * progress: may be NULL; given up when it says so, as if the input were at fault.
+ * cut: NULL: all of it. progress: may be NULL; given up when it says so, as if the input were at fault.
  * Context: tool.
  */
 enum archive_result archive_write(const struct capture *capture, struct capture_writer *writer,
-                                  capture_progress *progress, void *user, struct error *err);
+                                  const struct archive_cut *cut, capture_progress *progress,
+                                  void *user, struct error *err);
 
 #endif

@@ -36,7 +36,8 @@ static void allocate(struct pools *pools, uint8_t allocator, const struct event 
     if (live != NULL)
         release(pools, blocks, live);
     live = live_blocks_put(blocks, LIVE_KEY | event->address, &is_new);
-    live->block = (struct block){.bytes = event->bytes, .row = allocator};
+    live->block = (struct block){
+        .bytes = event->bytes, .row = allocator, .tick = event->stack, .shown = event->stream};
     sum->allocations++;
     sum->allocated_bytes += event->bytes;
     pools->live_bytes[allocator] += event->bytes;

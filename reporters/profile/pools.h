@@ -16,7 +16,8 @@
 struct pools {
     struct profile_pool *sums;  /* by allocator; NULL: no block yet */
     uint64_t *live_bytes;       /* likewise */
-    struct live_blocks *blocks; /* of each process; row: the allocator */
+    struct live_blocks *blocks; /* of each process; row: the allocator, tick: the stack, shown: the
+                                   stream */
     size_t process_capacity;    /* of blocks */
 };
 

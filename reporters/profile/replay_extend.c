@@ -8,6 +8,7 @@
  */
 #include "base/memory.h"
 #include "capture/load.h"
+#include "memtrack/format.h"
 #include "memtrack/protocol.h"
 #include "profile/replay.h"
 #include "profile/replay_state.h"
@@ -137,6 +138,15 @@ static bool add_ends(struct replay *replay)
     return is_in_time;
 }
 
+/* Was something left out in time? Of a capture that was cut all that matters is told where it begins. */
+static bool has_silence(const struct capture *capture)
+{
+    for (uint32_t i = 0; i < capture->state_count; i++)
+        if (capture->states[i].cause != CAUSE_LAST)
+            return true;
+    return false;
+}
+
 /* When nothing was recorded, and whether that was at any time. */
 static bool take_states(struct replay *replay)
 {
@@ -157,7 +167,8 @@ static bool take_states(struct replay *replay)
         replay->ledger->totals.unknown_frees = 0; /* what they were is not known any more */
     replay->leaves_out = leaves_out;
     replay->is_estimate = capture_is_estimate(capture);
-    replay->is_partial = leaves_out || replay->is_estimate;
+    replay->is_partial = capture->session.min_size > 0 || capture_has_budget(capture) ||
+                         replay->is_estimate || has_silence(capture);
     return is_in_time;
 }
 

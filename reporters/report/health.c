@@ -92,7 +92,11 @@ static void warn_of_silence(struct collection *collection, const struct capture 
         bool is_last = i + 1 == capture->state_count;
         uint64_t until_ns = is_last ? capture->ended_ns : change[1].time_ns;
 
-        if (change->state == POOL_RECORDING && !has_begun && change->time_ns > 0)
+        if (i == 1 && change[-1].cause == CAUSE_LAST)
+            warn(collection,
+                 "this is the last part, from %s on: what was live then is shown as allocated then",
+                 units_format_time(change->time_ns, 0).text);
+        else if (change->state == POOL_RECORDING && !has_begun && change->time_ns > 0)
             warn(collection,
                  "recording began after %s: what was allocated before is not in this report",
                  units_format_time(change->time_ns, 0).text);

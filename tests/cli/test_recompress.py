@@ -222,3 +222,52 @@ def test_a_terminal_gets_no_capture(binary, tmp_path):
     os.close(terminal)
     os.close(leader)
     assert ended.returncode == USAGE and b"not for a terminal" in ended.stderr
+
+
+@pytest.mark.parametrize("name", ["script", "family", "ranges", "words", "limits"])
+def test_the_last_part_is_a_capture_of_its_own(call, tmp_path, name):
+    """What it shows is compared in tests/golden/test_cut.py."""
+    part = tmp_path / "part.bin"
+    info = json.loads(call("info", "--json", DATA / f"{name}.bin").stdout)
+    end_ns = info["capture"]["duration_ns"]
+    kept_ns = end_ns // 2
+    ended = call("recompress", "--last", f"{kept_ns}ns", "-o", part, DATA / f"{name}.bin")
+    assert ended.returncode == DONE, ended
+    assert call("info", "--verify", part).returncode == DONE
+    stats = json.loads(call("stats", "--json", part).stdout)
+    began_ns = end_ns - kept_ns
+    assert stats["capture"]["recorded"] == [{"from_ns": began_ns, "to_ns": end_ns}]
+    assert any(warning.startswith("this is the last part, from ") for warning in
+               stats["capture"]["warnings"])
+    times = [json.loads(line)["time_ns"] for line in call("dump", "--json", part).stdout.splitlines()]
+    before = [json.loads(line)["time_ns"] for line in
+              call("dump", "--json", DATA / f"{name}.bin").stdout.splitlines()]
+    first_tick = max([0] + [time for time in before if time <= began_ns])
+    assert min(times, default=first_tick) >= first_tick
+    assert [time for time in times if time > began_ns] == [time for time in before if time > began_ns]
+    # And once more, of what is left.
+    again = tmp_path / "again.bin"
+    ended = call("recompress", "--last", f"{kept_ns // 2}ns", "-o", again, part)
+    assert ended.returncode == DONE, ended
+    stats = json.loads(call("stats", "--json", again).stdout)
+    assert stats["capture"]["recorded"][0]["from_ns"] == end_ns - kept_ns // 2
+
+
+def test_a_capture_that_is_shorter_is_kept_whole(call, archive, tmp_path):
+    original, small = archive(DATA.joinpath("script.bin").read_bytes())
+    ended = call("recompress", "--last", "1h", "-o", tmp_path / "whole.bin", original)
+    assert ended.returncode == DONE
+    assert (tmp_path / "whole.bin").read_bytes() == small.read_bytes()
+
+
+@pytest.mark.parametrize("time", ["0", "soon", "-1s"])
+def test_a_last_part_of_no_time_is_refused(call, tmp_path, time):
+    ended = call("recompress", f"--last={time}", "-o", tmp_path / "part.bin", DATA / "script.bin")
+    assert ended.returncode == USAGE and b"--last" in ended.stderr
+    assert not (tmp_path / "part.bin").exists()
+
+
+def test_of_a_sample_no_part_can_be_taken(call, tmp_path):
+    ended = call("recompress", "--last", "1ms", "-o", tmp_path / "part.bin", DATA / "sampled.bin")
+    assert ended.returncode == UNREADABLE and b"is a sample" in ended.stderr
+    assert not (tmp_path / "part.bin").exists()

@@ -34,6 +34,7 @@ LIMIT, USE, CGROUP, SAMPLING = range(14, 18)
 MARK, PHASE, PHASE_END = 0, 3, 4
 NAME_MARK, NAME_POOL = 2, 3
 FIRST_POOL = 128
+CAUSE_LAST = 8  # of a state: the capture was cut
 POOLS = 6  # the domain
 
 SESSION_FIELDS = {

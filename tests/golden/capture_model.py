@@ -73,7 +73,8 @@ class Model(Words):
         self.unit = self.mean or UNIT_OF_LEVELS
         self.is_estimate = self.mean > 0 or bool(capture.samplings)
         self.firsts = {}  # by stack without its level, and stream: the stack that stands for all
-        self.is_partial = self.leaves_out or self.mean > 0
+        self.is_partial = (any(limits) or self.mean > 0
+                           or any(state[2] != fmt.CAUSE_LAST for state in capture.states))
         self.selected = {s for s, t in capture.threads.items()
                          if process in (0, t.get("process", 0)) and tid in (0, t.get("tid", 0))}
         self.listed = sorted(capture.ticks)
