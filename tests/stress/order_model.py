@@ -174,7 +174,6 @@ FULL = QUICK + [
     (["fm", "mfm", "sf"], [0, None]),
     (["fsm", "mfs"], [0, 0, None]),
     (["fmfm", "sfmf"], [0, 1]),
-    (["fm", "fm", "fm"], [0, 1, 2]),
     (["fms", "fmf"], [0, 1]),
 ]
 
