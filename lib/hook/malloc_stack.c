@@ -11,6 +11,12 @@
 /* The same, by calls; their caller is the program. */
 static __attribute__((noinline)) void *malloc_of_deep_stack(size_t size_bytes, void *block)
 {
+    return (void *)track_allocated_deep(DOMAIN_HEAP, (uintptr_t)block, size_bytes,
+                                          ALLOCATOR_MALLOC, __builtin_return_address(0));
+}
+
+static __attribute__((noinline)) void *malloc_of_changed_stack(size_t size_bytes, void *block)
+{
     return (void *)track_allocated_python(DOMAIN_HEAP, (uintptr_t)block, size_bytes,
                                           ALLOCATOR_MALLOC, __builtin_return_address(0));
 }
@@ -29,7 +35,7 @@ static inline __attribute__((always_inline)) void *malloc_of_family(size_t size_
         return block;
     if (attempt == ATTEMPT_NOT_SHORT)
         return malloc_of_deep_stack(size_bytes, block);
-    return malloc_with_stack(size_bytes, block);
+    return malloc_of_changed_stack(size_bytes, block);
 }
 
 #define WAY(family_, suffix_)                         \

@@ -329,6 +329,7 @@ void python_walk_follow(const struct python_runtime *found)
         .in_use = runtime.address + runtime.layout.runtime.current_state,
         .thread = runtime.layout.runtime.state_thread,
         .attached = runtime.attached_distance,
+        .code = runtime.layout.code,
         .family = family < FRAMES_3_12 || runtime.attached_distance != 0 ? family : FRAMES_COUNT,
     };
     atomic_store_explicit(&current_walker, chosen->walk, memory_order_release);

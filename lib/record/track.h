@@ -243,13 +243,31 @@ track_allocated_plain(enum domain domain, uintptr_t address, size_t size_bytes,
                                 __builtin_return_address(0));
 }
 
+/* Where stacks are walked, of a stack that is not short. caller: as above. Context: hot path. */
 static inline __attribute__((always_inline)) uintptr_t
-track_allocated_python(enum domain domain, uintptr_t address, size_t size_bytes,
-                       enum allocator allocator, const void *caller)
+track_allocated_deep(enum domain domain, uintptr_t address, size_t size_bytes,
+                     enum allocator allocator, const void *caller)
 {
     if (likely(track_try_same_stack(domain, address, size_bytes, allocator)))
         return address;
     return track_allocated_stack(domain, address, size_bytes, allocator, caller);
+}
+
+/* Of a stack of any kind: one for each family of interpreters, the last for all others. */
+typedef uintptr_t track_allocated_way(enum domain domain, uintptr_t address, size_t size_bytes,
+                                      enum allocator allocator, const void *caller);
+
+/* Hidden, as is all of ours: said here the compiler addresses it without a table between. */
+extern track_allocated_way *const track_allocated_ways[FRAMES_COUNT + 1]
+    __attribute__((visibility("hidden")));
+
+/* By the way of the interpreter that is followed. caller: as above. Context: hot path. */
+static inline __attribute__((always_inline)) uintptr_t
+track_allocated_python(enum domain domain, uintptr_t address, size_t size_bytes,
+                       enum allocator allocator, const void *caller)
+{
+    return track_allocated_ways[python_at_hand.family](domain, address, size_bytes, allocator,
+                                                       caller);
 }
 
 /*

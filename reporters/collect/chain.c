@@ -38,6 +38,22 @@ void chain_push(struct chain *chain, struct trie *trie, uint64_t frame)
     chain->depth++;
 }
 
+bool chain_move(struct chain *chain, struct trie *trie, uint64_t offset)
+{
+    uint64_t frame;
+    uint32_t outer;
+
+    if (chain->depth == 0 || chain->beyond > 0)
+        return false;
+    frame = trie->nodes[chain_node(chain)].frame;
+    if ((frame >> FRAME_CODE_SHIFT & FRAME_CODE_MASK) == 0)
+        return true; /* its offset says why */
+    outer = chain->depth > 1 ? chain->nodes[chain->depth - 2] : 0;
+    frame = (frame & ~((UINT64_C(1) << FRAME_OFFSET_BITS) - 1)) | offset;
+    chain->nodes[chain->depth - 1] = trie_node(trie, outer, frame);
+    return true;
+}
+
 void chain_finish(struct chain *chain)
 {
     free(chain->nodes);

@@ -7,6 +7,7 @@
 #ifndef COLLECT_CHAIN_H
 #define COLLECT_CHAIN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,6 +40,12 @@ uint32_t chain_pop(struct chain *chain, uint32_t count);
 
 /* Add a frame with the capture's code number. Context: drain thread. */
 void chain_push(struct chain *chain, struct trie *trie, uint64_t frame);
+
+/*
+ * The innermost frame, if its code is known, is at another offset.
+ * Returns false when there is none: the stream is damaged. Context: drain thread.
+ */
+bool chain_move(struct chain *chain, struct trie *trie, uint64_t offset);
 
 /* Give the memory back; the chain is empty then. Context: drain thread. */
 void chain_finish(struct chain *chain);

@@ -346,8 +346,16 @@ static inline bool is_block(uint64_t w0)
 {
     uint32_t op = slots_op(w0);
 
-    return (op == OP_ALLOC || op == OP_FREE) && (w0 & SLOT_HEAD) != 0 &&
+    return (op == OP_ALLOC || op == OP_FREE || op == OP_ALLOC_MOVED) && (w0 & SLOT_HEAD) != 0 &&
            domain_of(w0) < DOMAIN_POOL;
+}
+
+/* Let the innermost frame move on. Returns w1 of the allocation, as ALLOC has it. */
+static uint64_t take_move(struct ring_reader *reader, struct sink *sink, uint64_t w1)
+{
+    if (!chain_move(&reader->chain, &sink->trie, w1 >> MOVED_OFFSET_SHIFT & MOVED_MASK))
+        sink->counts.faults++;
+    return w1 & ~(MOVED_MASK << MOVED_OFFSET_SHIFT);
 }
 
 /*
@@ -367,6 +375,12 @@ static uint32_t decode_other(struct ring_reader *reader, struct sink *sink, uint
     }
     if (op == OP_NOP)
         return 1;
+    if (op ==
+        OP_ALLOC_MOVED) { /* of a pool; where that waits for its name, once more is no matter */
+        w1 = take_move(reader, sink, w1);
+        w0 ^= (uint64_t)(OP_ALLOC_MOVED ^ OP_ALLOC) << SLOT_OP_SHIFT;
+        op = OP_ALLOC;
+    }
     count = extent_of(reader, number, end, w0);
     if (count == 0 || (op <= OP_FAIL && domain_of(w0) >= DOMAIN_COUNT)) {
         sink->counts.faults++;
@@ -395,7 +409,7 @@ static uint32_t decode_other(struct ring_reader *reader, struct sink *sink, uint
 
 /*
  * Decode allocations and releases, up to whatever else comes, the end of the lap or of the room in
- * the block. No delta can come in between, so there is one stack, but for the allocator.
+ * the block. Between two moves no delta can come, so there is one stack, but for the allocator.
  * Returns the number behind the last.
  */
 static uint64_t decode_blocks(struct ring_reader *reader, struct sink *sink, uint64_t number,
@@ -412,9 +426,15 @@ static uint64_t decode_blocks(struct ring_reader *reader, struct sink *sink, uin
         uint64_t w0 = atomic_load_explicit(&slot->w0, memory_order_acquire);
         uint64_t op = (w0 >> SLOT_OP_SHIFT) - head, w1, out;
 
-        if ((op != OP_ALLOC && op != OP_FREE) || domain_of(w0) >= DOMAIN_POOL)
+        if ((op != OP_ALLOC && op != OP_FREE && op != OP_ALLOC_MOVED) ||
+            domain_of(w0) >= DOMAIN_POOL)
             break;
         w1 = atomic_load_explicit(&slot->w1, memory_order_relaxed);
+        if (op == OP_ALLOC_MOVED) {
+            w1 = take_move(reader, sink, w1);
+            op = OP_ALLOC;
+            kind = NO_KIND;
+        }
         out = allocator_of(w1);
         if (op == OP_ALLOC) {
             uint64_t bytes = w1 & BLOCK_BYTES_MASK;

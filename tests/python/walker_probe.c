@@ -36,8 +36,9 @@ struct probe {
     uint32_t taken_depth;
     uint32_t is_busy;
     uint64_t walks;
-    uint64_t same_walks; /* seen at once to be those before */
-    uint64_t line_walks; /* and of them, without a call */
+    uint64_t same_walks;  /* seen at once to be those before */
+    uint64_t line_walks;  /* and of them, without a call */
+    uint64_t moved_walks; /* seen without a call to differ in the innermost frame's place alone */
     uint64_t pushes;
     uint64_t chain[CHAIN_FRAMES];
     uint64_t taken[CHAIN_FRAMES]; /* the chain at the last allocation of PROBE_BYTES */
@@ -124,40 +125,63 @@ static void apply(const struct python_delta *delta)
 }
 
 /* As malloc() asks, whose ways know the family. */
-static bool is_same_in_line(const struct python_walk *walk)
+static enum python_nearness look_in_line(const struct python_walk *walk, struct python_move *move,
+                                         bool *ret_is_same)
 {
+    *ret_is_same = false;
     if (!python_walk_is_short(walk))
-        return false;
+        return PYTHON_OTHER;
     switch (python_at_hand.family) {
-    case FRAMES_3_8:
-        return python_short_is_same(walk, FRAMES_3_8);
-    case FRAMES_3_10:
-        return python_short_is_same(walk, FRAMES_3_10);
-    case FRAMES_3_11:
-        return python_short_is_same(walk, FRAMES_3_11);
-    case FRAMES_3_12:
-        return python_short_is_same(walk, FRAMES_3_12);
-    case FRAMES_3_13:
-        return python_short_is_same(walk, FRAMES_3_13);
-    case FRAMES_3_14:
-        return python_short_is_same(walk, FRAMES_3_14);
-    case FRAMES_3_14T:
-        return python_short_is_same(walk, FRAMES_3_14T);
-    case FRAMES_3_15:
-        return python_short_is_same(walk, FRAMES_3_15);
-    case FRAMES_3_15T:
-        return python_short_is_same(walk, FRAMES_3_15T);
+#define LOOK(family_)                                       \
+    case family_:                                           \
+        *ret_is_same = python_short_is_same(walk, family_); \
+        return python_short_look(walk, family_, move);
+        LOOK(FRAMES_3_8)
+        LOOK(FRAMES_3_10)
+        LOOK(FRAMES_3_11)
+        LOOK(FRAMES_3_12)
+        LOOK(FRAMES_3_13)
+        LOOK(FRAMES_3_14)
+        LOOK(FRAMES_3_14T)
+        LOOK(FRAMES_3_15)
+        LOOK(FRAMES_3_15T)
+#undef LOOK
     case FRAMES_COUNT:
         break;
     }
-    return false;
+    return PYTHON_OTHER;
+}
+
+/*
+ * Let the innermost frame be where it was seen: what the next walks find is compared with that. Every
+ * other time the walk tells as well, which has to say the same.
+ */
+static void move_on(const struct python_move *move, enum python_nearness nearness)
+{
+    uint64_t *top = &probe->chain[probe->depth - 1];
+    uint64_t moved = (*top & ~((UINT64_C(1) << FRAME_OFFSET_BITS) - 1)) | move->offset;
+    struct python_delta delta;
+
+    if (probe->walks % 2 == 0) {
+        python_short_move(&probe->walk, move);
+        if (nearness == PYTHON_MOVED)
+            *top = moved;
+    } else if (python_walk_update(&probe->walk, &announcer, &delta)) {
+        faults += nearness == PYTHON_SAME || delta.pop != 1 || delta.push != 1 ||
+                  delta.pushed[0] != moved;
+        apply(&delta);
+    } else {
+        faults += nearness == PYTHON_MOVED;
+    }
 }
 
 static void on_allocation(const void *memory, size_t size)
 {
     int errno_of_program = errno;
-    struct python_delta delta;
+    enum python_nearness nearness;
     bool is_same, is_line_same;
+    struct python_delta delta;
+    struct python_move move = {0};
 
     if (size != PROBE_BYTES && !is_every && size < kept_from_bytes)
         return;
@@ -170,9 +194,12 @@ static void on_allocation(const void *memory, size_t size)
     probe->is_busy = 1;
     errno = 123;
     is_same = python_walk_if_same(&probe->walk) != NULL;
-    is_line_same = is_same_in_line(&probe->walk);
-    faults += is_line_same && !is_same;
-    if (python_walk_update(&probe->walk, &announcer, &delta)) {
+    nearness = look_in_line(&probe->walk, &move, &is_line_same);
+    faults += is_line_same && (!is_same || nearness == PYTHON_MOVED);
+    if (nearness != PYTHON_OTHER) {
+        move_on(&move, nearness);
+        faults += is_same && nearness == PYTHON_MOVED;
+    } else if (python_walk_update(&probe->walk, &announcer, &delta)) {
         apply(&delta);
         faults += is_same;
     }
@@ -181,6 +208,7 @@ static void on_allocation(const void *memory, size_t size)
     probe->walks++;
     probe->same_walks += is_same;
     probe->line_walks += is_line_same;
+    probe->moved_walks += nearness == PYTHON_MOVED;
     if (size >= kept_from_bytes)
         probe_blocks_add(memory, size, probe->chain, probe->depth);
     if (size == PROBE_BYTES) {
@@ -286,6 +314,7 @@ uint64_t probe_number(unsigned which)
         probe != NULL ? probe->pushes : 0,
         probe != NULL ? probe->same_walks : 0,
         probe != NULL ? probe->line_walks : 0,
+        probe != NULL ? probe->moved_walks : 0,
     };
 
     return which < sizeof(numbers) / sizeof(numbers[0]) ? numbers[which] : 0;

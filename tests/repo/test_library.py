@@ -131,10 +131,13 @@ def test_thread_variables_are_few_and_there_before_the_thread(library, dynamic):
 
 
 # Where the usual event ends: in the slow halves.
-ENDS = {"malloc_failed", "malloc_with_stack", "malloc_of_deep_stack", "free_slow", "free_apart",
+ENDS = {"malloc_failed", "malloc_with_stack", "malloc_of_deep_stack",
+        "malloc_of_changed_stack", "free_slow", "free_apart",
         "chain_release_own"}
 # The ways of malloc: what it jumps to. Of families that are alike the linker may keep one.
 WAYS = ["malloc_plain", "malloc_with_mode", "malloc_3_8", "malloc_3_11", "malloc_3_13"]
+# And those of all other allocations of a Python program.
+NEAR_WAYS = ["allocated_3_8", "allocated_3_11", "allocated_3_13"]
 
 
 def test_malloc_is_a_jump_to_the_way_of_its_mode(library, options):
@@ -145,7 +148,7 @@ def test_malloc_is_a_jump_to_the_way_of_its_mode(library, options):
     assert len([line for line in lines if not re.search(r"\bnop|endbr|\bbti", line)]) <= 4, lines
 
 
-@pytest.mark.parametrize("name", [*WAYS, "free"])
+@pytest.mark.parametrize("name", [*WAYS, *NEAR_WAYS, "free"])
 def test_the_usual_event_is_recorded_without_a_call_a_lock_or_the_kernel(library, options, name):
     if options["optimization"] in "0g":
         pytest.skip("nothing is inlined here")

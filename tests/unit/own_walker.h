@@ -5,10 +5,13 @@
 #ifndef UNIT_OWN_WALKER_H
 #define UNIT_OWN_WALKER_H
 
+#include "python/same.h"
 #include "python/walk.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+
+struct python_at_hand python_at_hand = {.family = FRAMES_COUNT};
 
 void python_find_runtime(void)
 {

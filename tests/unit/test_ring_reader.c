@@ -240,6 +240,53 @@ TEST(deltas_pop_push_and_empty_the_chain)
     CHECK_EQUAL((uint64_t)capture->codes[2].first_line, 10);
 }
 
+/* An allocation whose innermost frame has moved on, of 40 bytes. */
+static void put_moved(uint64_t domain, uint64_t address, uint64_t offset, enum allocator allocator)
+{
+    hand_put(0, hand_head(OP_ALLOC_MOVED, address >> 3) | domain << SLOT_DOMAIN_SHIFT,
+             hand_block_w1(40, allocator, 0) | offset << MOVED_OFFSET_SHIFT);
+}
+
+TEST(a_frame_that_moves_on_takes_its_allocation_along)
+{
+    const uint64_t frames[] = {hand_frame(1, 4), hand_frame(2, 6) | FRAME_ENTRY};
+    static const uint64_t unknown[] = {SPECIAL_UNKNOWN};
+    static const uint64_t offsets[] = {0, 8, 8, 0xffffff};
+    struct capture *capture;
+
+    open_one();
+    hand_code(0, 1, "a.py", "outer");
+    hand_code(0, 2, "a.py", "inner");
+    put_moved(DOMAIN_HEAP, 0x50, 2, ALLOCATOR_MALLOC); /* there is no frame yet: damaged */
+    hand_delta(0, 0, 2, frames);
+    put_moved(DOMAIN_HEAP, 0x100, 8, ALLOCATOR_MALLOC);
+    hand_alloc(0, 0x200, 40); /* it stays there */
+    put_moved(DOMAIN_PYTHON_OBJECT, 0x300, 0xffffff, ALLOCATOR_PYMALLOC);
+    hand_delta(0, 1, 1, unknown);
+    put_moved(DOMAIN_HEAP, 0x400, 8, ALLOCATOR_MALLOC); /* what says why is kept */
+    drain_round(hand_drain);
+    CHECK_EQUAL(hand_drain->sink.counts.faults, 1);
+    capture = hand_close();
+    CHECK_EQUAL(hand_events(capture, 1, events), 6);
+    for (uint64_t i = 1; i <= 3; i++) {
+        const struct capture_stack *stack = &capture->stacks[events[i + 1].w1 >> EVENT_STACK_SHIFT];
+        const struct capture_node *node = &capture->nodes[stack->python_node];
+
+        test_case("allocation %d", (int)i);
+        check_event(i + 1, EVENT_ALLOC, 0x100 * i);
+        CHECK_EQUAL(events[i + 1].w1 & UINT32_MAX, 40);
+        CHECK_EQUAL((uint64_t)node->offset, offsets[i]);
+        CHECK_TEXT(capture->codes[node->code].name.text, "inner");
+        CHECK(node->is_entry);
+        CHECK_EQUAL((uint64_t)capture->nodes[node->parent].offset, 4);
+    }
+    CHECK_EQUAL(capture->stacks[events[4].w1 >> EVENT_STACK_SHIFT].allocator, ALLOCATOR_PYMALLOC);
+    CHECK_EQUAL(
+        (uint64_t)capture->nodes[capture->stacks[events[5].w1 >> EVENT_STACK_SHIFT].python_node]
+            .offset,
+        SPECIAL_UNKNOWN);
+}
+
 TEST(a_stack_of_many_deltas_is_one_stack)
 {
     uint64_t frames[DELTA_MAX_FRAMES];

@@ -21,7 +21,7 @@ for library in held, released:
     library.probe_time_ns.restype = ctypes.c_double
 
 NUMBERS = ("faults", "ready", "walks_failed", "names_lost", "refused", "walks", "pushes",
-           "same_walks", "line_walks")
+           "same_walks", "line_walks", "moved_walks")
 ROOM = 1 << 18
 FRAME_ENTRY = 1 << 61
 TRUNCATED = 1

@@ -1,4 +1,5 @@
-"""A loop that allocates in one place: its stack is seen at once to be the one before.
+"""A loop that allocates in one place: its stack is seen at once to be the one before. In two places:
+it is seen at once that nothing else has changed.
 
 The other ways are as right, and cost several times as much: no other check would tell.
 """
@@ -26,4 +27,15 @@ for depth in 0, 10:
         deep(depth, probe.held.probe_walk)
         seen = [probe.number(way) - number for way, number in zip(WAYS, before)]
     probe.check("depth %d" % depth, min(seen) >= ROUNDS - 10, "%s of %d" % (seen, ROUNDS))
+if "line_walks" in WAYS:
+    def turns(walk):
+        for _ in range(ROUNDS):
+            walk()
+            walk()
+
+    for _ in range(3):
+        before = probe.number("moved_walks")
+        turns(probe.held.probe_walk)
+        seen = probe.number("moved_walks") - before
+    probe.check("two places", seen >= 2 * ROUNDS - 20, "%d of %d" % (seen, 2 * ROUNDS))
 probe.finish()
