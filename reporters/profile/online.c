@@ -23,7 +23,8 @@
 enum {
     BATCH_EVENTS = 512,
     OWNER_BYTES = 512,      /* about what all tables have for a thread or a process */
-    MOST_LAGS = 8,          /* times LAG_NS, where nothing can be told again */
+    FIRST_LAGS = 2,         /* times LAG_NS, where nothing can be told again, */
+    MOST_LAGS = 8,          /* ... and at most */
     MOST_IN_VAIN = 8 << 20, /* events that may be told once more, in all: a fifth of a second */
 };
 
@@ -101,6 +102,7 @@ struct online *online_open_once(int fd, const char *file, capture_follow_records
     struct online *online = create(fd, file);
 
     online->is_once = true;
+    online->lag_ns = FIRST_LAGS * LAG_NS;
     online->take_records = take_records;
     online->user = user;
     begin(online);
