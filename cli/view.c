@@ -42,6 +42,10 @@ static bool choose_instant(const struct option_values *values, struct view_choic
         return false;
     if (choice->at.kind == INSTANT_PEAK)
         return true; /* the view that is shown anyway */
+    if (choice->at.kind == INSTANT_END) {
+        choice->view = VIEW_LEAKS; /* what programs had when they ended, not after it */
+        return true;
+    }
     choice->view = VIEW_WINDOW;
     choice->kind = WINDOW_LIVE;
     return true;
@@ -100,6 +104,8 @@ bool view_find(const struct view_choice *choice, const struct profile *profile,
     if (choice->range != NULL ? !find_range(choice, profile, &window, err)
                               : !instant_find(at_name, &choice->at, profile, &window.to, err))
         return false;
+    if (choice->range != NULL && window.kind == WINDOW_LIVE && window.to.is_end)
+        window.kind = WINDOW_LEAKS; /* likewise */
     *ret_window = window;
     return true;
 }

@@ -27,7 +27,7 @@ def view(call):
 
 @pytest.mark.parametrize("named, time_ns", [
     ("90ms", 90_000_000), ("0.09s", 90_000_000), ("0.09", 90_000_000), ("90000us", 90_000_000),
-    ("50%", END_NS // 2), ("100%", END_NS), ("0", 0), ("0s90ms", 90_000_000), ("end", END_NS),
+    ("50%", END_NS // 2), ("100%", END_NS), ("0", 0), ("0s90ms", 90_000_000),
 ])
 def test_an_instant_is_named_in_many_ways(view, named, time_ns):
     shown = view(SCRIPT, "--at", named)
@@ -37,6 +37,14 @@ def test_an_instant_is_named_in_many_ways(view, named, time_ns):
 
 def test_the_peak_is_the_view_that_is_shown_anyway(call):
     assert call("tree", SCRIPT, "--at=peak").stdout == call("tree", SCRIPT).stdout
+
+
+def test_the_end_is_that_of_the_programs(call, view):
+    """Not an instant after it, when they have gone and nothing is live any more."""
+    assert call("tree", WORDS, "--at=end").stdout == call("tree", WORDS, "--leaks").stdout
+    shown = view(WORDS, "--range=1ms:", "--at=end")
+    assert shown == view(WORDS, "--range=1ms:", "--leaks")
+    assert shown["what"] == "leaks" and shown["bytes"] > 0
 
 
 @pytest.mark.parametrize("named, from_ns, to_ns", [
@@ -110,7 +118,7 @@ def test_what_is_shown_is_said_in_words(call):
             (["--at=end"], "live at the end:"),
             (["--range=20ms:90ms"], "allocated from 20.0 ms to 90.0 ms:"),
             (["--range=:90ms", "--leaks"], "allocated from the start to 90.0 ms and never released:"),
-            (["--range=20ms:", "--at=end"], "allocated from 20.0 ms to the end and live then:"),
+            (["--range=20ms:", "--at=end"], "allocated from 20.0 ms to the end and never released:"),
             (["--range=20ms:90ms", "--at=peak"],
              "live at the highest moment from 20.0 ms to 90.0 ms, at 90.0 ms:"),
             (["--range=20ms:90ms", "--temporary-allocations"],
