@@ -14,7 +14,7 @@ try_moved(struct context *context, const struct python_move *move, enum domain d
 {
     if (unlikely((size_bytes | move->offset) > MOVED_MASK))
         return false;
-    return track_try(context, process.usual_epoch, track_w0(OP_ALLOC_MOVED, domain, address),
+    return track_try(context, track_usual_epoch(), track_w0(OP_ALLOC_MOVED, domain, address),
                      track_w1(size_bytes | move->offset << MOVED_OFFSET_SHIFT, allocator, 0),
                      address, size_bytes, true);
 }
