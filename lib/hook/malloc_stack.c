@@ -11,8 +11,8 @@
 /* The same, by calls; their caller is the program. */
 static __attribute__((noinline)) void *malloc_of_deep_stack(size_t size_bytes, void *block)
 {
-    return (void *)track_allocated_deep(DOMAIN_HEAP, (uintptr_t)block, size_bytes,
-                                          ALLOCATOR_MALLOC, __builtin_return_address(0));
+    return (void *)track_allocated_deep(DOMAIN_HEAP, (uintptr_t)block, size_bytes, ALLOCATOR_MALLOC,
+                                        __builtin_return_address(0));
 }
 
 static __attribute__((noinline)) void *malloc_of_changed_stack(size_t size_bytes, void *block)
