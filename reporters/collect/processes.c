@@ -178,7 +178,7 @@ static void inherit_description(const struct session *session, struct process *p
     process->arguments = memory_allocate(parent->argument_bytes, 1);
     memcpy(process->arguments, parent->arguments, parent->argument_bytes);
     process->argument_bytes = parent->argument_bytes;
-    if (parent->executable != NULL)
+    if (process->executable == NULL && parent->executable != NULL)
         process->executable = memory_copy_text(parent->executable);
 }
 
