@@ -184,7 +184,7 @@ def test_every_report_names_the_sample(run_case, memtrack):
     facts = capture.stats()["capture"]
     assert facts["mode"] == "sampled" and facts["sample_bytes"] == MEAN
     for report in ["summary", "table", "tree", "stats"]:
-        text = memtrack.report(report, capture.path, "--ascii").stdout
+        text = " ".join(memtrack.report(report, capture.path, "--ascii").stdout.split())
         assert "sampled: one block in 64.0 KiB, those of 64.0 KiB and more all; shown: an " \
                "estimate, +-" in text, report
     assert "sampled: one block in 64.0 KiB" in memtrack.report("info", capture.path).stdout
