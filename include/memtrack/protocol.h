@@ -269,9 +269,11 @@ enum slot_op {
     OP_BIRTH = 17,  /* w1 = number given to a thread about to be created */
     OP_MARK = 18, /* arg bits 53-55 enum mark_kind; payload = id of the name, 0 where there is none;
                      w1 = number of the phase. Stands at the beginning of a segment */
-    OP_ALLOC_MOVED =
-        21,       /* ALLOC whose innermost frame has moved on in its code: w1 bits 0-23 bytes,
-                            24-47 the frame's offset from now on, 48-55 allocator */
+    /*
+     * ALLOC whose innermost frame has moved on in its code: w1 bits 0-23 bytes, 24-47 the frame's
+     * offset from now on, 48-55 allocator.
+     */
+    OP_ALLOC_MOVED = 21,
     OP_LIFE = 23, /* payload enum life; w1 = code */
 };
 

@@ -375,8 +375,8 @@ static uint32_t decode_other(struct ring_reader *reader, struct sink *sink, uint
     }
     if (op == OP_NOP)
         return 1;
-    if (op ==
-        OP_ALLOC_MOVED) { /* of a pool; where that waits for its name, once more is no matter */
+    /* Of a pool; where that waits for its name, once more is no matter. */
+    if (op == OP_ALLOC_MOVED) {
         w1 = take_move(reader, sink, w1);
         w0 ^= (uint64_t)(OP_ALLOC_MOVED ^ OP_ALLOC) << SLOT_OP_SHIFT;
         op = OP_ALLOC;
