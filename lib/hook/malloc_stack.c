@@ -44,26 +44,15 @@ static inline __attribute__((always_inline)) void *malloc_of_family(size_t size_
         return malloc_of_family(size_bytes, family_); \
     }
 
-WAY(FRAMES_3_8, _3_8)
-WAY(FRAMES_3_10, _3_10)
-WAY(FRAMES_3_11, _3_11)
-WAY(FRAMES_3_12, _3_12)
-WAY(FRAMES_3_13, _3_13)
-WAY(FRAMES_3_14, _3_14)
-WAY(FRAMES_3_14T, _3_14t)
-WAY(FRAMES_3_15, _3_15)
-WAY(FRAMES_3_15T, _3_15t)
+FRAME_FAMILIES(WAY)
 
 #undef WAY
 
 malloc_way *malloc_way_of_python(void)
 {
-    static malloc_way *const ways[FRAMES_COUNT + 1] = {
-        [FRAMES_3_8] = malloc_3_8,     [FRAMES_3_10] = malloc_3_10, [FRAMES_3_11] = malloc_3_11,
-        [FRAMES_3_12] = malloc_3_12,   [FRAMES_3_13] = malloc_3_13, [FRAMES_3_14] = malloc_3_14,
-        [FRAMES_3_14T] = malloc_3_14t, [FRAMES_3_15] = malloc_3_15, [FRAMES_3_15T] = malloc_3_15t,
-        [FRAMES_COUNT] = NULL,
-    };
+#define ROW(family_, suffix_) [family_] = malloc##suffix_,
+    static malloc_way *const ways[FRAMES_COUNT + 1] = {FRAME_FAMILIES(ROW)[FRAMES_COUNT] = NULL};
+#undef ROW
 
     return ways[python_at_hand.family];
 }

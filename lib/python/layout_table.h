@@ -28,6 +28,18 @@ enum frame_family {
     FRAMES_COUNT,
 };
 
+/* EACH(family, suffix of a function made for it), for all families. */
+#define FRAME_FAMILIES(EACH)   \
+    EACH(FRAMES_3_8, _3_8)     \
+    EACH(FRAMES_3_10, _3_10)   \
+    EACH(FRAMES_3_11, _3_11)   \
+    EACH(FRAMES_3_12, _3_12)   \
+    EACH(FRAMES_3_13, _3_13)   \
+    EACH(FRAMES_3_14, _3_14)   \
+    EACH(FRAMES_3_14T, _3_14t) \
+    EACH(FRAMES_3_15, _3_15)   \
+    EACH(FRAMES_3_15T, _3_15t)
+
 /*
  * Return the layout of a family. Inline, so that a walker made for one family has constants for it.
  * Sources: Include/internal/pycore_frame.h (3.11 to 3.13), pycore_interpframe_structs.h (3.14 and

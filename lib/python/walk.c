@@ -272,15 +272,7 @@ static bool walk_any(struct python_walk *walk, const struct python_announcer *an
         return update(walk, thread_state(walk, family_), announcer, ret_delta, &layout);          \
     }
 
-WALKER(FRAMES_3_8, _3_8)
-WALKER(FRAMES_3_10, _3_10)
-WALKER(FRAMES_3_11, _3_11)
-WALKER(FRAMES_3_12, _3_12)
-WALKER(FRAMES_3_13, _3_13)
-WALKER(FRAMES_3_14, _3_14)
-WALKER(FRAMES_3_14T, _3_14t)
-WALKER(FRAMES_3_15, _3_15)
-WALKER(FRAMES_3_15T, _3_15t)
+FRAME_FAMILIES(WALKER)
 
 #undef WALKER
 
@@ -290,13 +282,12 @@ struct walkers {
 };
 
 /* The last is for layouts that are no family's (--with-trace-refs, or unlike those of the headers). */
+#define ROW(family_, suffix_) [family_] = {same##suffix_, walk##suffix_},
+
 static const struct walkers walkers[FRAMES_COUNT + 1] = {
-    [FRAMES_3_8] = {same_3_8, walk_3_8},       [FRAMES_3_10] = {same_3_10, walk_3_10},
-    [FRAMES_3_11] = {same_3_11, walk_3_11},    [FRAMES_3_12] = {same_3_12, walk_3_12},
-    [FRAMES_3_13] = {same_3_13, walk_3_13},    [FRAMES_3_14] = {same_3_14, walk_3_14},
-    [FRAMES_3_14T] = {same_3_14t, walk_3_14t}, [FRAMES_3_15] = {same_3_15, walk_3_15},
-    [FRAMES_3_15T] = {same_3_15t, walk_3_15t}, [FRAMES_COUNT] = {same_any, walk_any},
-};
+    FRAME_FAMILIES(ROW)[FRAMES_COUNT] = {same_any, walk_any}};
+
+#undef ROW
 
 bool python_walk_update(struct python_walk *walk, const struct python_announcer *announcer,
                         struct python_delta *ret_delta)

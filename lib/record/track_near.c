@@ -58,15 +58,7 @@ allocated_in_family(enum domain domain, uintptr_t address, size_t size_bytes,
         return allocated_in_family(domain, address, size_bytes, allocator, caller, family_);      \
     }
 
-WAY(FRAMES_3_8, _3_8)
-WAY(FRAMES_3_10, _3_10)
-WAY(FRAMES_3_11, _3_11)
-WAY(FRAMES_3_12, _3_12)
-WAY(FRAMES_3_13, _3_13)
-WAY(FRAMES_3_14, _3_14)
-WAY(FRAMES_3_14T, _3_14t)
-WAY(FRAMES_3_15, _3_15)
-WAY(FRAMES_3_15T, _3_15t)
+FRAME_FAMILIES(WAY)
 
 #undef WAY
 
@@ -76,10 +68,9 @@ static uintptr_t allocated_in_any(enum domain domain, uintptr_t address, size_t 
     return track_allocated_deep(domain, address, size_bytes, allocator, caller);
 }
 
+#define ROW(family_, suffix_) [family_] = allocated##suffix_,
+
 track_allocated_way *const track_allocated_ways[FRAMES_COUNT + 1] = {
-    [FRAMES_3_8] = allocated_3_8,     [FRAMES_3_10] = allocated_3_10,
-    [FRAMES_3_11] = allocated_3_11,   [FRAMES_3_12] = allocated_3_12,
-    [FRAMES_3_13] = allocated_3_13,   [FRAMES_3_14] = allocated_3_14,
-    [FRAMES_3_14T] = allocated_3_14t, [FRAMES_3_15] = allocated_3_15,
-    [FRAMES_3_15T] = allocated_3_15t, [FRAMES_COUNT] = allocated_in_any,
-};
+    FRAME_FAMILIES(ROW)[FRAMES_COUNT] = allocated_in_any};
+
+#undef ROW

@@ -117,7 +117,7 @@ struct intervals intervals_copy(const struct intervals *intervals)
     return copy;
 }
 
-static int compare(const void *left, const void *right)
+int intervals_compare(const void *left, const void *right)
 {
     const struct profile_interval *a = left, *b = right;
 
@@ -136,7 +136,7 @@ struct profile_interval *intervals_take(struct intervals *intervals, uint64_t *r
     if (items == NULL)
         items = memory_allocate(1, sizeof(*items));
     if (intervals->item_count > 0)
-        qsort(items, intervals->item_count, sizeof(*items), compare);
+        qsort(items, intervals->item_count, sizeof(*items), intervals_compare);
     *ret_count = intervals->item_count;
     intervals->items = NULL;
     intervals_finish(intervals);

@@ -68,6 +68,9 @@ void intervals_add_last(struct intervals *intervals, const struct timeline *time
 /* Return the same ones, which go on by themselves; to be given to intervals_finish(). Context: tool. */
 struct intervals intervals_copy(const struct intervals *intervals);
 
+/* Compare two struct profile_interval for qsort(): by row, then by time. Context: tool. */
+int intervals_compare(const void *left, const void *right);
+
 /*
  * Put them in order and hand them out. ret_count: how many.
  * Returns memory to be given to free(); the intervals are empty then. Context: tool.

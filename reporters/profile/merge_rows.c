@@ -5,6 +5,7 @@
 
 #include "base/hash_index.h"
 #include "base/memory.h"
+#include "profile/intervals.h"
 
 #include <stdlib.h>
 
@@ -74,17 +75,6 @@ static void merge(struct profile *profile, uint32_t *places)
     hash_index_finish(&index);
 }
 
-static int compare(const void *left, const void *right)
-{
-    const struct profile_interval *a = left, *b = right;
-
-    if (a->row != b->row)
-        return a->row < b->row ? -1 : 1;
-    if (a->from_bucket != b->from_bucket)
-        return a->from_bucket < b->from_bucket ? -1 : 1;
-    return (a->to_bucket > b->to_bucket) - (a->to_bucket < b->to_bucket);
-}
-
 static void merge_intervals(struct profile *profile, const uint32_t *places)
 {
     struct profile_interval *intervals = profile->intervals;
@@ -93,9 +83,9 @@ static void merge_intervals(struct profile *profile, const uint32_t *places)
     for (uint64_t i = 0; i < profile->interval_count; i++)
         intervals[i].row = places[intervals[i].row];
     if (profile->interval_count > 0)
-        qsort(intervals, profile->interval_count, sizeof(*intervals), compare);
+        qsort(intervals, profile->interval_count, sizeof(*intervals), intervals_compare);
     for (uint64_t i = 0; i < profile->interval_count; i++) {
-        if (count > 0 && compare(&intervals[count - 1], &intervals[i]) == 0) {
+        if (count > 0 && intervals_compare(&intervals[count - 1], &intervals[i]) == 0) {
             intervals[count - 1].bytes += intervals[i].bytes;
             intervals[count - 1].allocations += intervals[i].allocations;
         } else {

@@ -132,19 +132,11 @@ static enum python_nearness look_in_line(const struct python_walk *walk, struct 
     if (!python_walk_is_short(walk))
         return PYTHON_OTHER;
     switch (python_at_hand.family) {
-#define LOOK(family_)                                       \
+#define LOOK(family_, suffix_)                              \
     case family_:                                           \
         *ret_is_same = python_short_is_same(walk, family_); \
         return python_short_look(walk, family_, move);
-        LOOK(FRAMES_3_8)
-        LOOK(FRAMES_3_10)
-        LOOK(FRAMES_3_11)
-        LOOK(FRAMES_3_12)
-        LOOK(FRAMES_3_13)
-        LOOK(FRAMES_3_14)
-        LOOK(FRAMES_3_14T)
-        LOOK(FRAMES_3_15)
-        LOOK(FRAMES_3_15T)
+        FRAME_FAMILIES(LOOK)
 #undef LOOK
     case FRAMES_COUNT:
         break;
