@@ -70,6 +70,32 @@ enum record_kind {
     RECORD_USE = 15,
     RECORD_CGROUP = 16,
     RECORD_SAMPLING = 17,
+    RECORD_MODULE = 18,
+    RECORD_NATIVE_NODES = 19,
+};
+
+/* What code a native frame lies in. */
+enum module_kind {
+    MODULE_FILE = 1, /* an executable or a shared library */
+    MODULE_VDSO = 2, /* the kernel's, in no file */
+    MODULE_JIT = 3,  /* code that a process has made: offsets are addresses */
+};
+
+enum module_field {
+    MODULE_NUMBER = 1,
+    MODULE_KIND = 2,
+    MODULE_PATH = 3,
+    MODULE_BUILD_ID = 4,
+    MODULE_EXTENT_BYTES = 5, /* from the load bias to the end of its last segment */
+    MODULE_FILE_BYTES = 6,   /* when it was met; left out: not known */
+    MODULE_CHANGED_NS = 7,   /* likewise, CLOCK_REALTIME */
+    MODULE_PROCESS = 8,      /* of MODULE_JIT */
+};
+
+enum {
+    NATIVE_NODE_EXACT = 1u << 0, /* in a row of NATIVE_NODES */
+    NATIVE_NODE_EVAL = 1u << 1,
+    NATIVE_NODE_SHIFT = 2,
 };
 
 /* What there is a limit of. */

@@ -391,11 +391,24 @@ enum allocator {
 #define FRAME_CODE_MASK   UINT64_C(0x7fffffff)
 #define FRAME_ENTRY       (UINT64_C(1) << 61)
 
+/*
+ * Native: bits 0-39 offset from the module's load bias, 40-58 module id, 59 EXACT: the instruction
+ * itself, else the one behind a call; 60 EVAL: it runs a group of Python frames; 61 ABSOLUTE: bits 0-58
+ * are the address, which lies in no module. Module id 0: a special frame.
+ */
+#define NATIVE_OFFSET_BITS  40
+#define NATIVE_MODULE_SHIFT 40
+#define NATIVE_MODULE_MASK  UINT64_C(0x7ffff)
+#define NATIVE_EXACT        (UINT64_C(1) << 59)
+#define NATIVE_EVAL         (UINT64_C(1) << 60)
+#define NATIVE_ABSOLUTE     (UINT64_C(1) << 61)
+
 enum frame_special {
     SPECIAL_UNKNOWN = 0,
     SPECIAL_TRUNCATED = 1, /* deeper than the tracker keeps: outer frames are missing */
     SPECIAL_FINALIZING = 2,
     SPECIAL_SIGNAL_HANDLER = 3, /* only in the capture: stands for DETACHED */
+    SPECIAL_UNWINDER = 4,       /* native: the unwinder could not go on */
 };
 
 /*
@@ -403,6 +416,8 @@ enum frame_special {
  * CODE: u32 id, i32 first line, u8 enum line_table, u8 enum code_flag, u16 0, u32 file name bytes,
  *   u32 qualified name bytes, u32 line table bytes, then the three; names are UTF-8 (surrogates as
  *   WTF-8).
+ * MODULE: u32 id, u64 load bias, u64 extent (from there to its end), u8 1 for the vDSO, u8 build-id bytes,
+ *   then the build-id and the path, which is empty for the program itself.
  * NAME: u32 id, u8 enum name_kind, u8 0 x 3, then the text.
  * PYTHON: u8 major, u8 minor, u8 micro, u8 enum python_flag; then the text of Py_GetVersion().
  */
@@ -416,6 +431,7 @@ enum blob_kind {
 
 enum {
     BLOB_CODE_HEADER_BYTES = 24,
+    BLOB_MODULE_HEADER_BYTES = 22,
     BLOB_NAME_HEADER_BYTES = 8,
     BLOB_PYTHON_HEADER_BYTES = 4,
 };

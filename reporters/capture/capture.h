@@ -84,6 +84,25 @@ struct capture_node {
     bool is_entry;
 };
 
+/* Code that native frames lie in. */
+struct capture_module {
+    const char *path; /* "" when there is none */
+    const uint8_t *build_id;
+    uint32_t build_id_bytes; /* 0: it has none */
+    uint32_t process_index;  /* of MODULE_JIT; else UINT32_MAX */
+    uint8_t kind;            /* enum module_kind */
+    uint64_t extent_bytes;
+    uint64_t file_bytes, changed_ns; /* as it was met; 0: not known */
+};
+
+struct capture_native_node {
+    uint32_t parent; /* 0: root */
+    uint32_t module; /* 0: special frame, offset is enum frame_special */
+    uint64_t offset; /* from the module's load bias; of MODULE_JIT the address */
+    bool is_exact;   /* the instruction itself; else the one behind a call */
+    bool is_eval;    /* it runs a group of Python frames */
+};
+
 struct capture_stack {
     uint32_t python_node, native_node; /* 0: none */
     uint8_t allocator;                 /* enum allocator */
@@ -172,7 +191,8 @@ struct capture_model_part {
 
 struct capture_section_entry;
 
-/* All tables are indexed from 0; entry 0 of codes, nodes and stacks stands for "none". */
+/* All tables are indexed from 0; entry 0 of codes, nodes, modules, native nodes and stacks
+ * stands for "none". */
 struct capture {
     const char *file; /* its name, as given */
     uint64_t file_bytes;
@@ -188,6 +208,10 @@ struct capture {
     uint32_t code_count;
     struct capture_node *nodes;
     uint32_t node_count;
+    struct capture_module *modules;
+    uint32_t module_count;
+    struct capture_native_node *native_nodes;
+    uint32_t native_node_count;
     struct capture_stack *stacks;
     uint32_t stack_count;
     struct capture_tick *ticks; /* rising */

@@ -25,7 +25,7 @@ def line_of(name):
 def rows_of(heading):
     """The rows of the first table behind a heading whose first cell is a number, as {number: name}."""
     part = tree.text("docs/format.md").split(heading, 1)[1]
-    rows = re.findall(r"^\| (\d+) \| ([A-Z]+) \|", part.split("\n## ")[0], re.MULTILINE)
+    rows = re.findall(r"^\| (\d+) \| ([A-Z_]+) \|", part.split("\n## ")[0], re.MULTILINE)
     return {int(number): name for number, name in rows}
 
 
