@@ -8,7 +8,7 @@
 
 enum {
     FORMAT_MAJOR = 1,
-    FORMAT_MINOR = 3,
+    FORMAT_MINOR = 4,
 };
 
 /* Features, bits in the superblock: a reader that does not know one must refuse the capture. */

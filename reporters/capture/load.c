@@ -20,12 +20,18 @@ void capture_load_begin(struct capture *capture)
     capture->codes[0] = (struct capture_code){{"", 0}, {"", 0}, (const uint8_t *)"", 0, 0, 0, 0};
     capture->nodes = memory_grow(NULL, &memory->node_capacity, 1, sizeof(*capture->nodes));
     capture->nodes[0] = (struct capture_node){0};
+    capture->modules = memory_grow(NULL, &memory->module_capacity, 1, sizeof(*capture->modules));
+    capture->modules[0] = (struct capture_module){.path = "", .process_index = UINT32_MAX};
+    capture->native_nodes =
+        memory_grow(NULL, &memory->native_node_capacity, 1, sizeof(*capture->native_nodes));
+    capture->native_nodes[0] = (struct capture_native_node){0};
     capture->stacks = memory_grow(NULL, &memory->stack_capacity, 1, sizeof(*capture->stacks));
     capture->stacks[0] = (struct capture_stack){0};
     capture->mark_names =
         memory_grow(NULL, &memory->mark_name_capacity, 1, sizeof(*capture->mark_names));
     capture->mark_names[0] = "";
     capture->code_count = capture->node_count = capture->stack_count = 1;
+    capture->module_count = capture->native_node_count = 1;
     capture->mark_name_count = 1;
 }
 

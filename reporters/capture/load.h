@@ -32,6 +32,7 @@ struct capture_section_entry {
 struct capture_memory {
     struct memory_pool pool;
     size_t process_capacity, thread_capacity, code_capacity, node_capacity, stack_capacity;
+    size_t module_capacity, native_node_capacity;
     size_t tick_capacity, rss_capacity, section_capacity, mark_name_capacity;
     size_t state_capacity, sampling_capacity, mark_capacity, limit_capacity, use_capacity,
         cgroup_capacity;
@@ -72,9 +73,11 @@ bool capture_load_events(struct capture *capture, const struct section *section,
 bool capture_read_at(const struct capture *capture, uint64_t offset, uint8_t *ret_bytes,
                      size_t size_bytes);
 
-/* The kinds that are not made of fields: code, nodes, stacks, ticks, samples, names. Context: tool. */
+/* The kinds that fill tables: code, nodes, modules, stacks, ticks, samples, names. Context: tool. */
 record_fault capture_load_code(struct capture *capture, struct cursor *body);
 record_fault capture_load_nodes(struct capture *capture, struct cursor *body);
+record_fault capture_load_module(struct capture *capture, struct cursor *body);
+record_fault capture_load_native_nodes(struct capture *capture, struct cursor *body);
 record_fault capture_load_stacks(struct capture *capture, struct cursor *body);
 record_fault capture_load_ticks(struct capture *capture, struct cursor *body);
 record_fault capture_load_rss(struct capture *capture, struct cursor *body);

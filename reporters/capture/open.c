@@ -348,6 +348,8 @@ void capture_close(struct capture *capture)
     free(capture->threads);
     free(capture->codes);
     free(capture->nodes);
+    free(capture->modules);
+    free(capture->native_nodes);
     free(capture->stacks);
     free(capture->mark_names);
     free(capture->states);

@@ -392,7 +392,8 @@ static record_fault load_summary(struct capture *capture, struct cursor *body)
 
 record_fault capture_load_record(struct capture *capture, uint64_t kind, struct cursor *body)
 {
-    if (capture->is_followed && (kind == RECORD_CODE || kind == RECORD_NODES))
+    if (capture->is_followed && (kind == RECORD_CODE || kind == RECORD_NODES ||
+                                 kind == RECORD_MODULE || kind == RECORD_NATIVE_NODES))
         return NULL; /* what it is read along for needs no frames */
     switch (kind) {
     case RECORD_SESSION:
@@ -407,6 +408,10 @@ record_fault capture_load_record(struct capture *capture, uint64_t kind, struct 
         return capture_load_code(capture, body);
     case RECORD_NODES:
         return capture_load_nodes(capture, body);
+    case RECORD_MODULE:
+        return capture_load_module(capture, body);
+    case RECORD_NATIVE_NODES:
+        return capture_load_native_nodes(capture, body);
     case RECORD_STACKS:
         return capture_load_stacks(capture, body);
     case RECORD_TICKS:

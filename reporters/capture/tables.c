@@ -88,7 +88,7 @@ record_fault capture_load_stacks(struct capture *capture, struct cursor *body)
             !cursor_varint(body, &allocator) || !cursor_varint(body, &map_class))
             return cut_off;
         if (!capture->is_followed &&
-            (python_node >= capture->node_count || native_node >= capture->node_count))
+            (python_node >= capture->node_count || native_node >= capture->native_node_count))
             return "stack of an unknown node";
         if (map_class >= STACK_LEVEL_BASE) {
             level = map_class - STACK_LEVEL_BASE;

@@ -16,6 +16,7 @@ from capture_basics import (ADDRESS_MASK, ALLOC, FAIL, FREE, MAP, NOTE, NOTE_CLO
                             NOTE_LOST, NOTE_MARK, PROTECT, SYNC, U32, UNDO, UNMAP, WIDE, Cursor, fold, unfold,
                             varint)
 from capture_estimate import LEVELS
+from capture_native import MODULE, NATIVE_NODES, encode_module, encode_native_node, read_native
 
 SUPERBLOCK_MAGIC = b"\x89MTK\r\n\x1a\n"
 TRAILER_MAGIC = b"MTKEND\r\n"
@@ -183,12 +184,12 @@ def decode_events(payload, coder, count, offset):
 class CaptureWriter:
     """A capture in the making. Records are kept until events(), records() or finish() need them."""
 
-    def __init__(self, uuid=bytes(range(16)), realtime_ns=1_700_000_000_000_000_000, coder=1):
+    def __init__(self, uuid=bytes(range(16)), realtime_ns=1_700_000_000_000_000_000, coder=1, minor=1):
         self.coder = coder
-        self.data = bytearray(superblock(uuid, realtime_ns))
+        self.data = bytearray(superblock(uuid, realtime_ns, minor=minor))
         self.sections = []
         self.pending = []
-        self.counts = {CODE: 0, NODES: 0, STACKS: 0}
+        self.counts = dict.fromkeys((CODE, NODES, STACKS, MODULE, NATIVE_NODES), 0)
         self.names = {NAME_MARK: {}, NAME_POOL: {}}
         self.cgroups = 0
         self.last_tick = None
@@ -234,6 +235,16 @@ class CaptureWriter:
         self.record(NODES, varint(self.counts[NODES]) + varint(1) + varint(parent)
                     + varint(code * 2 + entry) + varint(fold(offset)))
         return self.counts[NODES]
+
+    def module(self, **fields):
+        self.counts[MODULE] += 1
+        self.record(MODULE, encode_module(self.counts[MODULE], **fields))
+        return self.counts[MODULE]
+
+    def native_node(self, parent, module, offset, flags=0):
+        self.counts[NATIVE_NODES] += 1
+        self.record(NATIVE_NODES, encode_native_node(self.counts[NATIVE_NODES], parent, module, offset, flags))
+        return self.counts[NATIVE_NODES]
 
     def stack(self, python_node, native_node, allocator, map_class=0):
         """Add a stack; returns its id."""
@@ -347,6 +358,8 @@ class Capture:
     threads: dict = field(default_factory=dict)
     codes: list = field(default_factory=lambda: [None])
     nodes: list = field(default_factory=lambda: [None])
+    modules: list = field(default_factory=lambda: [None])
+    native_nodes: list = field(default_factory=lambda: [None])
     stacks: list = field(default_factory=lambda: [None])
     ticks: dict = field(default_factory=dict)
     rss: list = field(default_factory=list)
@@ -451,8 +464,10 @@ def read_stacks(capture, cursor):
         raise ValueError("stack id out of order")
     for _ in range(cursor.varint()):
         stack = tuple(cursor.varint() for _ in range(4))
-        if max(stack[:2]) >= len(capture.nodes) or stack[2] > 255 or stack[3] > LEVELS + 15:
+        if stack[0] >= len(capture.nodes) or stack[1] >= len(capture.native_nodes):
             raise ValueError("stack of an unknown node")
+        if stack[2] > 255 or stack[3] > LEVELS + 15:
+            raise ValueError("stack of an unknown allocator or class")
         capture.stacks.append(stack)
 
 
@@ -524,6 +539,8 @@ def read_record(capture, kind, body):
         capture.said.append((cursor.varint(), cursor.varint(), bytes_text(cursor.blob())))
     elif kind == NAME:
         read_name(capture, cursor)
+    elif kind in (MODULE, NATIVE_NODES):
+        read_native(capture, kind, cursor)
     elif kind in (LIMIT, USE, CGROUP):
         read_limits(capture, kind, cursor)
 

@@ -11,6 +11,7 @@ import sys
 import capture_format as fmt
 import capture_model
 import capture_stored
+import native_captures
 from capture_trace import (BRK, CALLOC, END_EXEC, END_SIGNAL, EXEC, FORK, FREE, MALLOC, MAPS, MMAP,
                            MREMAP, REALLOC, Trace, location_table, pairs_table)
 
@@ -577,7 +578,7 @@ def stored():
 
 CAPTURES = {make.__name__: make for make in
             (empty, script, planes, compact, ranges, family, strange, vector, cut, partial, words,
-             silence, sampled, degraded, limits, stored)}
+             silence, sampled, degraded, limits, stored, native_captures.native, native_captures.compiled)}
 
 
 def main():

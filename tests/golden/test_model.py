@@ -173,6 +173,20 @@ def test_a_later_child_inherits_what_came_below_the_peak(tmp_path):
     (lambda writer: writer.use(2, 2, 5, 5), "memory of an unknown process or cgroup"),
     (lambda writer: writer.record(fmt.CGROUP, bytes([2, 1, 97])), "cgroup out of order"),
     (lambda writer: writer.record(fmt.LIMIT, bytes(5)), "record cut off"),
+    (lambda writer: writer.module(kind=3, process=2), "module of an unknown process"),
+    (lambda writer: writer.module(path="a\0b"), "path with a NUL in it"),
+    (lambda writer: writer.module(kind=256), "number that does not fit its field"),
+    (lambda writer: [writer.record(fmt.MODULE, b"\1\1\2")], "module out of order"),
+    (lambda writer: [writer.record(fmt.MODULE, b"\2\1\1")], "module without a number"),
+    (lambda writer: [writer.record(fmt.MODULE, b"\1\1\1\3\5a")], "record cut off"),
+    (lambda writer: writer.native_node(0, 1, 5), "native node of an unknown module"),
+    (lambda writer: writer.native_node(1, 0, 5), "native node of an unknown parent"),
+    (lambda writer: [writer.native_node(0, 0, 1), writer.record(fmt.NATIVE_NODES, b"\1\0")],
+     "native node out of order"),
+    (lambda writer: writer.record(fmt.NATIVE_NODES, b"\1\2\0\0\0"), "record cut off"),
+    (lambda writer: [writer.native_node(0, 0, 1), writer.stack(1, 0, 1)], "stack of an unknown node"),
+    (lambda writer: [writer.code("", "", 1), writer.node(0, 1, 0), writer.stack(0, 1, 1)],
+     "stack of an unknown node"),
 ])
 def test_records_of_what_there_is_not_are_damage(tmp_path, write, what):
     writer = fmt.CaptureWriter()
