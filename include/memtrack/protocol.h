@@ -154,6 +154,7 @@ enum pool_process_how {
 enum pool_process_flag {
     /* Another object's malloc comes before ours in the search order: its blocks are not seen. */
     PROCESS_HAS_OTHER_MALLOC = 1u << 0,
+    PROCESS_HAS_NO_UNWINDER = 1u << 1, /* native stacks were asked for; libc is too old for them */
 };
 
 /* pool_process.counters: running totals, written by the process alone */
@@ -417,7 +418,7 @@ enum frame_special {
  *   u32 qualified name bytes, u32 line table bytes, then the three; names are UTF-8 (surrogates as
  *   WTF-8).
  * MODULE: u32 id, u64 load bias, u64 extent (from there to its end), u8 1 for the vDSO, u8 build-id bytes,
- *   then the build-id and the path, which is empty for the program itself.
+ *   then the build-id and the path.
  * NAME: u32 id, u8 enum name_kind, u8 0 x 3, then the text.
  * PYTHON: u8 major, u8 minor, u8 micro, u8 enum python_flag; then the text of Py_GetVersion().
  */

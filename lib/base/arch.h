@@ -16,6 +16,9 @@
  *     Return the thread pointer, from which thread variables are counted. Context: hot path.
  * uintptr_t arch_thread_word(intptr_t distance)
  *     Return the word so far from it, as it is now. Context: hot path.
+ * void arch_registers(uintptr_t *ret_pc, uintptr_t *ret_sp, uintptr_t *ret_fp)
+ *     Get the registers that a stack is walked with, of one instruction of the calling function.
+ *     Context: hot path.
  * void arch_pause(void)
  *     Tell the processor that a thread spins. Context: hot path.
  */

@@ -53,6 +53,17 @@ static inline uintptr_t arch_thread_word(intptr_t distance)
     return word;
 }
 
+static inline __attribute__((always_inline)) void
+arch_registers(uintptr_t *ret_pc, uintptr_t *ret_sp, uintptr_t *ret_fp)
+{
+    uintptr_t pc, sp, fp;
+
+    __asm__ volatile("adr %0, .\n\tmov %1, sp\n\tmov %2, x29" : "=&r"(pc), "=&r"(sp), "=&r"(fp));
+    *ret_pc = pc;
+    *ret_sp = sp;
+    *ret_fp = fp;
+}
+
 static inline void arch_pause(void)
 {
     __asm__ volatile("yield");

@@ -349,7 +349,7 @@ CHAIN_INLINE uint64_t chain_offset(const struct python_walk_frame *entry, uintpt
 CHAIN_INLINE uint32_t chain_push(struct python_walk *walk, uint32_t from, uint32_t depth,
                                  uint32_t shown, uint32_t pushed,
                                  const struct python_runtime *runtime,
-                                 const struct python_announcer *announcer,
+                                 const struct announcer *announcer,
                                  const struct frame_layout *layout)
 {
     bool is_inner =

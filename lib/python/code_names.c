@@ -145,7 +145,7 @@ static uint32_t next_id(void)
 /* Not inline: the caller's frame, deep in the program's stack, stays small. */
 static __attribute__((noinline)) bool announce_small(const struct python_layout *layout,
                                                      const struct code_blob *blob, uint32_t id,
-                                                     const struct python_announcer *announcer)
+                                                     const struct announcer *announcer)
 {
     uint8_t bytes[SMALL_BLOB_BYTES];
 
@@ -154,7 +154,7 @@ static __attribute__((noinline)) bool announce_small(const struct python_layout 
 }
 
 static bool announce(const struct python_layout *layout, uintptr_t code, uint32_t id,
-                     const struct python_announcer *announcer)
+                     const struct announcer *announcer)
 {
     struct code_blob blob = code_blob_measure(layout, code);
     uint8_t *bytes;
@@ -175,7 +175,7 @@ static bool announce(const struct python_layout *layout, uintptr_t code, uint32_
 
 static __attribute__((noinline)) uint32_t remember(const struct python_runtime *runtime,
                                                    uintptr_t code,
-                                                   const struct python_announcer *announcer)
+                                                   const struct announcer *announcer)
 {
     struct place place = take_slot(code);
     uint32_t id;
@@ -197,7 +197,7 @@ static __attribute__((noinline)) uint32_t remember(const struct python_runtime *
 }
 
 uint32_t code_names_get(const struct python_runtime *runtime, uintptr_t code,
-                        const struct python_announcer *announcer)
+                        const struct announcer *announcer)
 {
     uint32_t id;
 

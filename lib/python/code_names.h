@@ -40,7 +40,7 @@ void code_names_watch(const struct python_runtime *runtime);
  * Context: hot path.
  */
 uint32_t code_names_get(const struct python_runtime *runtime, uintptr_t code,
-                        const struct python_announcer *announcer);
+                        const struct announcer *announcer);
 
 /* Return the id of a code object that has one, else CODE_ID_NONE. Context: hot path. */
 uint32_t code_names_find(uintptr_t code);

@@ -20,6 +20,7 @@
 
 /* Include/patchlevel.h: level of a release, in bits 4 to 7 of the version. */
 enum {
+    BOUNDARY_MINOR_FIRST = 10,     /* boundary.c */
     RELEASE_LEVEL_CANDIDATE = 0xc, /* from here on the structures do not change */
 };
 
@@ -296,6 +297,8 @@ enum python_refusal runtime_search(struct python_runtime *ret_runtime, bool *ret
                                     &runtime.layout);
     if (refusal != REFUSAL_NONE)
         return refusal;
+    if (runtime.layout.minor < BOUNDARY_MINOR_FIRST)
+        runtime.eval_function = loaded_symbol(&search.host, "_PyEval_EvalFrameDefault");
     find_helpers(&search, is_start, &runtime);
     find_allocators(&search, &runtime);
     *ret_runtime = runtime;

@@ -9,6 +9,7 @@
 
 #include "base/syscalls.h"
 #include "python/allocators.h"
+#include "python/boundary.h"
 #include "python/chain.h"
 #include "python/layout_table.h"
 #include "python/runtime.h"
@@ -24,7 +25,7 @@ enum {
     FRAME_BYTES = sizeof(struct python_walk_frame) + sizeof(uint64_t),
 };
 
-typedef bool walk_function(struct python_walk *walk, const struct python_announcer *announcer,
+typedef bool walk_function(struct python_walk *walk, const struct announcer *announcer,
                            struct python_delta *ret_delta);
 
 bool python_is_ready;
@@ -92,9 +93,8 @@ static __attribute__((noinline)) void grow(struct python_walk *walk, uint32_t de
  * There is no room for the chain: show its inner end on top of SPECIAL_TRUNCATED. Half of the room
  * is used, so that it takes many calls or returns until the cut is made anew.
  */
-CHAIN_INLINE bool cut(struct python_walk *walk, uintptr_t top,
-                      const struct python_announcer *announcer, struct python_delta *ret_delta,
-                      const struct frame_layout *layout)
+CHAIN_INLINE bool cut(struct python_walk *walk, uintptr_t top, const struct announcer *announcer,
+                      struct python_delta *ret_delta, const struct frame_layout *layout)
 {
     static const uint64_t mark = SPECIAL_TRUNCATED;
     uint32_t room = walk->capacity < CHAIN_MAX_DEPTH ? walk->capacity : CHAIN_MAX_DEPTH;
@@ -121,8 +121,8 @@ CHAIN_INLINE bool cut(struct python_walk *walk, uintptr_t top,
 
 /* Walk a chain that is long, or not the one it was. top: its innermost frame. */
 CHAIN_INLINE bool update_changed(struct python_walk *walk, uintptr_t state, uintptr_t top,
-                                 const struct python_announcer *announcer,
-                                 struct python_delta *ret_delta, const struct frame_layout *layout)
+                                 const struct announcer *announcer, struct python_delta *ret_delta,
+                                 const struct frame_layout *layout)
 {
     uint32_t generation = code_names_generation();
     bool check_names = generation != walk->generation;
@@ -170,8 +170,8 @@ CHAIN_INLINE bool update_changed(struct python_walk *walk, uintptr_t state, uint
 
 /* The innermost frame has moved on, as chain_has_moved() says. */
 CHAIN_INLINE void update_moved(struct python_walk *walk, uintptr_t top,
-                               const struct python_announcer *announcer,
-                               struct python_delta *ret_delta, const struct frame_layout *layout)
+                               const struct announcer *announcer, struct python_delta *ret_delta,
+                               const struct frame_layout *layout)
 {
     uint32_t depth = walk->depth, before = walk->shown_depth;
     uint32_t shown = depth > 1 ? walk->frames[depth - 2].shown : 0, push;
@@ -184,7 +184,7 @@ CHAIN_INLINE void update_moved(struct python_walk *walk, uintptr_t top,
 }
 
 CHAIN_INLINE bool update(struct python_walk *walk, uintptr_t state,
-                         const struct python_announcer *announcer, struct python_delta *ret_delta,
+                         const struct announcer *announcer, struct python_delta *ret_delta,
                          const struct frame_layout *layout)
 {
     uintptr_t top = state != 0 ? chain_top(state, layout) : 0;
@@ -249,7 +249,7 @@ static const struct python_walk *same_any(const struct python_walk *walk)
     return if_same(walk, family_of_any(), &runtime.layout.frame);
 }
 
-static bool walk_any(struct python_walk *walk, const struct python_announcer *announcer,
+static bool walk_any(struct python_walk *walk, const struct announcer *announcer,
                      struct python_delta *ret_delta)
 {
     return update(walk, thread_state(walk, family_of_any()), announcer, ret_delta,
@@ -257,19 +257,19 @@ static bool walk_any(struct python_walk *walk, const struct python_announcer *an
 }
 
 /* Walkers made for one family. */
-#define WALKER(family_, suffix_)                                                                  \
-    static const struct python_walk *same##suffix_(const struct python_walk *walk)                \
-    {                                                                                             \
-        const struct frame_layout layout = frame_layout_of(family_);                              \
-                                                                                                  \
-        return if_same(walk, family_, &layout);                                                   \
-    }                                                                                             \
-    static bool walk##suffix_(struct python_walk *walk, const struct python_announcer *announcer, \
-                              struct python_delta *ret_delta)                                     \
-    {                                                                                             \
-        const struct frame_layout layout = frame_layout_of(family_);                              \
-                                                                                                  \
-        return update(walk, thread_state(walk, family_), announcer, ret_delta, &layout);          \
+#define WALKER(family_, suffix_)                                                           \
+    static const struct python_walk *same##suffix_(const struct python_walk *walk)         \
+    {                                                                                      \
+        const struct frame_layout layout = frame_layout_of(family_);                       \
+                                                                                           \
+        return if_same(walk, family_, &layout);                                            \
+    }                                                                                      \
+    static bool walk##suffix_(struct python_walk *walk, const struct announcer *announcer, \
+                              struct python_delta *ret_delta)                              \
+    {                                                                                      \
+        const struct frame_layout layout = frame_layout_of(family_);                       \
+                                                                                           \
+        return update(walk, thread_state(walk, family_), announcer, ret_delta, &layout);   \
     }
 
 FRAME_FAMILIES(WALKER)
@@ -289,7 +289,7 @@ static const struct walkers walkers[FRAMES_COUNT + 1] = {
 
 #undef ROW
 
-bool python_walk_update(struct python_walk *walk, const struct python_announcer *announcer,
+bool python_walk_update(struct python_walk *walk, const struct announcer *announcer,
                         struct python_delta *ret_delta)
 {
     walk_function *walker = atomic_load_explicit(&current_walker, memory_order_acquire);
@@ -367,7 +367,19 @@ void python_find_runtime(void)
     atomic_flag_clear_explicit(&is_searching, memory_order_release);
 }
 
-bool python_announce_runtime(const struct python_announcer *announcer)
+enum python_eval python_eval_of(const struct python_walk *walk, uintptr_t low, uintptr_t high)
+{
+    if (atomic_load_explicit(&current_walker, memory_order_acquire) == NULL)
+        return PYTHON_EVAL_UNKNOWN;
+    return boundary_find(&runtime, walk, low, high);
+}
+
+uintptr_t python_eval_function(void)
+{
+    return runtime.eval_function;
+}
+
+bool python_announce_runtime(const struct announcer *announcer)
 {
     uint8_t bytes[BLOB_PYTHON_HEADER_BYTES + PYTHON_TEXT_BYTES];
     size_t text_bytes;

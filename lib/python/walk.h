@@ -12,19 +12,12 @@
 #ifndef PYTHON_WALK_H
 #define PYTHON_WALK_H
 
+#include "base/announcer.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/*
- * How a name goes out. write() gets one whole blob (protocol.h: enum blob_kind) and returns false
- * when it could not be recorded. bytes: valid during the call.
- */
-struct python_announcer {
-    bool (*write)(void *owner, unsigned blob_kind, const uint8_t *bytes, size_t count_bytes);
-    void *owner;
-};
 
 /*
  * One thread's. All zero is its beginning (a wiped context is one); lives in wiped memory. Its
@@ -109,7 +102,7 @@ static inline const struct python_walk *python_walk_if_same(const struct python_
  * A thread that Python does not know, or a finalising interpreter, has the empty stack.
  * Context: hot path.
  */
-bool python_walk_update(struct python_walk *walk, const struct python_announcer *announcer,
+bool python_walk_update(struct python_walk *walk, const struct announcer *announcer,
                         struct python_delta *ret_delta);
 
 /*
@@ -119,12 +112,32 @@ bool python_walk_update(struct python_walk *walk, const struct python_announcer 
  */
 void python_walk_forget(struct python_walk *walk);
 
+/* Whether a native frame runs the evaluation loop. */
+enum python_eval {
+    PYTHON_EVAL_UNKNOWN,
+    PYTHON_EVAL_NO,
+    PYTHON_EVAL_YES,
+};
+
+/*
+ * Tell of a native frame of the calling thread, by the walk that was made last.
+ * low, high: the part of the stack that is the frame's own.
+ * Context: hot path (slow paths only).
+ */
+enum python_eval python_eval_of(const struct python_walk *walk, uintptr_t low, uintptr_t high);
+
+/*
+ * Return the evaluation loop's function where nothing but its code tells its frames (up to 3.9), else 0.
+ * Context: hot path (slow paths only).
+ */
+uintptr_t python_eval_function(void);
+
 /*
  * Announce which interpreter this is (BLOB_PYTHON), if there is one.
  * Returns false when there is none, or when it could not be recorded.
  * Context: hot path.
  */
-bool python_announce_runtime(const struct python_announcer *announcer);
+bool python_announce_runtime(const struct announcer *announcer);
 
 /*
  * Walks cut short for want of memory, names lost, and interpreters found that cannot be followed,

@@ -11,7 +11,7 @@
 /*
  * Write one blob into the thread's ring, in as many chunks as it takes.
  * owner: the thread's struct context, its chain taken (context->scratch is used). Shaped for
- *     struct python_announcer.
+ *     struct announcer.
  * blob_kind: enum blob_kind. bytes: as protocol.h lays them out, at most BLOB_MAX_BYTES.
  * Returns false when it did not go out, or only a part of it.
  * Context: hot path (slow paths only).

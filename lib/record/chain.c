@@ -28,19 +28,23 @@ void chain_release_own(void)
 
 static bool pop_all(struct context *context)
 {
-    struct slot record = {slot_head(OP_PY) | DELTA_POP_ALL, 0};
+    struct slot records[2] = {{slot_head(OP_PY) | DELTA_POP_ALL, 0},
+                              {slot_head(OP_NATIVE) | DELTA_POP_ALL, 0}};
+    bool is_native = (process.wanted_mode & PROCESS_WALKS_NATIVE) != 0;
 
     python_walk_forget(&context->walk);
-    context->must_pop = !ring_write(context, &record, 1);
+    unwind_forget(&context->unwind);
+    context->must_pop =
+        !ring_write(context, &records[0], 1) || (is_native && !ring_write(context, &records[1], 1));
     return !context->must_pop;
 }
 
 /* Make one record of a delta. Returns its slots. */
-static unsigned delta_fill(struct slot *record, uint32_t pop, const uint64_t *frames,
-                           uint32_t count_frames)
+static unsigned delta_fill(struct slot *record, enum slot_op op, uint32_t pop,
+                           const uint64_t *frames, uint32_t count_frames)
 {
     unsigned count_slots = 1;
-    uint64_t w0 = slot_head(OP_PY) | pop | (uint64_t)count_frames << DELTA_PUSH_SHIFT;
+    uint64_t w0 = slot_head(op) | pop | (uint64_t)count_frames << DELTA_PUSH_SHIFT;
 
     atomic_init(&record[0].w0, w0);
     atomic_init(&record[0].w1, count_frames > 0 ? frames[0] : 0);
@@ -52,35 +56,72 @@ static unsigned delta_fill(struct slot *record, uint32_t pop, const uint64_t *fr
     return count_slots;
 }
 
-bool chain_update(struct context *context, unsigned *ret_count_slots)
+/* How many slots the record of so many frames takes. */
+static uint32_t delta_slots(uint32_t count_frames)
 {
-    const struct python_announcer announcer = {blob_write, context};
-    struct python_delta delta;
+    return 1 + count_frames / 2;
+}
+
+/*
+ * Put a delta behind what is in scratch. All that has no room in one group beside the event goes ahead, in
+ * groups of its own.
+ */
+static bool delta_put(struct context *context, enum slot_op op, uint32_t pop,
+                      const uint64_t *frames, uint32_t count_frames, unsigned *count_slots)
+{
     uint32_t done = 0;
 
-    *ret_count_slots = 0;
+    if (*count_slots + delta_slots(count_frames) >= GROUP_MAX_SLOTS && *count_slots > 0) {
+        if (!ring_write(context, context->scratch, *count_slots))
+            return false;
+        *count_slots = 0;
+    }
+    while (count_frames - done > DELTA_MAX_FRAMES) {
+        unsigned count = delta_fill(context->scratch, op, pop, frames + done, DELTA_MAX_FRAMES);
+
+        if (!ring_write(context, context->scratch, count))
+            return false;
+        done += DELTA_MAX_FRAMES;
+        pop = 0;
+    }
+    *count_slots +=
+        delta_fill(context->scratch + *count_slots, op, pop, frames + done, count_frames - done);
+    return true;
+}
+
+/* Walk the Python stack. Returns false when it is what it was. */
+static bool update_python(struct context *context, struct python_delta *ret_delta)
+{
+    const struct announcer announcer = {blob_write, context};
+
     if (unlikely(!process.image->has_announced_python) &&
         !atomic_exchange(&process.image->has_announced_python, true))
         python_announce_runtime(&announcer);
-    if (context->must_pop && !pop_all(context))
+    if (!python_walk_update(&context->walk, &announcer, ret_delta))
         return false;
-    if (!python_walk_update(&context->walk, &announcer, &delta))
-        return true;
     /* PYTHONMALLOC and -X dev have been heeded before the first frame. */
-    if (unlikely(!process.image->has_announced_frames) && delta.push > 0 &&
+    if (unlikely(!process.image->has_announced_frames) && ret_delta->push > 0 &&
         !atomic_exchange(&process.image->has_announced_frames, true))
         python_announce_runtime(&announcer);
-    /* All but the last record in groups of their own: one group cannot hold them. */
-    while (delta.push - done > DELTA_MAX_FRAMES) {
-        unsigned count_slots =
-            delta_fill(context->scratch, delta.pop, delta.pushed + done, DELTA_MAX_FRAMES);
-
-        if (!ring_write(context, context->scratch, count_slots))
-            return false;
-        done += DELTA_MAX_FRAMES;
-        delta.pop = 0;
-    }
-    *ret_count_slots =
-        delta_fill(context->scratch, delta.pop, delta.pushed + done, delta.push - done);
     return true;
+}
+
+bool chain_update(struct context *context, const struct call_site *site, unsigned *ret_count_slots)
+{
+    unsigned mode = process.wanted_mode;
+    struct python_delta python;
+    struct unwind_delta native;
+    bool has_python, has_native;
+
+    *ret_count_slots = 0;
+    if (context->must_pop && !pop_all(context))
+        return false;
+    /* Both first: what they announce goes through scratch. */
+    has_python = (mode & PROCESS_WALKS_PYTHON) != 0 && update_python(context, &python);
+    has_native = (mode & PROCESS_WALKS_NATIVE) != 0 && native_update(context, site, &native);
+    if (has_python &&
+        !delta_put(context, OP_PY, python.pop, python.pushed, python.push, ret_count_slots))
+        return false;
+    return !has_native ||
+           delta_put(context, OP_NATIVE, native.pop, native.pushed, native.push, ret_count_slots);
 }

@@ -11,6 +11,7 @@
 #include "base/arch.h"
 #include "python/walk.h"
 #include "record/context.h"
+#include "record/native.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -46,14 +47,14 @@ static inline bool chain_take(struct context *context, uintptr_t frame)
 }
 
 /*
- * Walk the stack. What has to be written ahead of the event, in its group, is put into
+ * Walk the stacks. What has to be written ahead of the event, in its group, is put into
  * context->scratch: *ret_count_slots, 0 when the stack is what it was; never so many that the event
  * does not fit beside them.
- * context: its chain is taken.
+ * context: its chain is taken. site: of the event.
  * Returns false when the delta did not go out: the event is lost.
  * Context: hot path.
  */
-bool chain_update(struct context *context, unsigned *ret_count_slots);
+bool chain_update(struct context *context, const struct call_site *site, unsigned *ret_count_slots);
 
 /* Give the chain back. Context: hot path. */
 static inline void chain_release(struct context *context)

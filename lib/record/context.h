@@ -18,6 +18,7 @@
 #include "record/order.h"
 #include "record/process.h"
 #include "record/sample.h"
+#include "unwind/unwind.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -45,6 +46,7 @@ struct context {
     uint64_t lossy_consumed; /* what the reader had released when we stopped waiting */
     uint64_t wait_ns;        /* spent waiting for room, in all */
     struct python_walk walk;
+    struct unwind_thread unwind;
     struct slot scratch[GROUP_MAX_SLOTS]; /* deltas of the event that is busy */
 };
 

@@ -25,11 +25,12 @@ static struct context *enter(uintptr_t frame, const void *caller)
 }
 
 /* Write a mark with the thread's stack; its chain is taken. Returns false when it did not go out. */
-static bool write_with_stack(struct context *context, struct slot mark)
+static bool write_with_stack(struct context *context, struct slot mark, const void *caller)
 {
+    const struct call_site site = {caller, NULL};
     unsigned count_deltas = 0;
 
-    if ((process.mode & PROCESS_WALKS_PYTHON) != 0 && !chain_update(context, &count_deltas))
+    if ((process.mode & PROCESS_HAS_STACKS) != 0 && !chain_update(context, &site, &count_deltas))
         return false;
     context->scratch[count_deltas] = mark;
     return ring_write(context, context->scratch, count_deltas + 1);
@@ -51,7 +52,8 @@ void mark_record(enum mark_kind kind, const char *name, uint64_t number, const v
     if ((name == NULL || id != NAMES_NONE) && segment_begin(context, SYNC_MARK, frame)) {
         struct slot mark = {w0 | id | (has_chain ? 0 : SLOT_DETACHED), number};
 
-        is_written = has_chain ? write_with_stack(context, mark) : ring_write(context, &mark, 1);
+        is_written =
+            has_chain ? write_with_stack(context, mark, caller) : ring_write(context, &mark, 1);
     }
     if (has_chain && context->slots != NULL)
         chain_release(context);

@@ -17,6 +17,7 @@
 #include "record/names.h"
 #include "record/passed.h"
 #include "record/sample_set.h"
+#include "unwind/unwind.h"
 
 #include <linux/futex.h>
 #include <sys/mman.h>
@@ -142,6 +143,12 @@ bool process_open(struct pool_header *header, size_t mapped_bytes, uint32_t ring
         process.wanted_mode |= PROCESS_SKIPS_SMALL;
     if (header->sample_bytes > 0)
         process.wanted_mode |= PROCESS_SAMPLES;
+    if ((header->options & POOL_OPTION_NATIVE) != 0) {
+        if (unwind_prepare())
+            process.wanted_mode |= PROCESS_WALKS_NATIVE;
+        else
+            process.flags |= PROCESS_HAS_NO_UNWINDER;
+    }
     process.sample_bytes = header->sample_bytes;
     process_follow_level();
     process.mode = process.wanted_mode;
@@ -397,6 +404,7 @@ static uint64_t memory_bytes(void)
 
     return sizeof(process) + sizeof(process_order) + IMAGE_BYTES +
            contexts * sizeof(struct context) + python_memory_bytes() + names_memory_bytes() +
+           ((process.wanted_mode & PROCESS_WALKS_NATIVE) != 0 ? unwind_memory_bytes() : 0) +
            ((process.wanted_mode & PROCESS_SAMPLES) == 0    ? 0
             : (process.wanted_mode & PROCESS_DEGRADES) != 0 ? passed_bytes()
                                                             : sample_set_bytes());
@@ -411,6 +419,7 @@ void process_tell_totals(void)
 {
     tell(COUNTER_WALKS_FAILED, python_walks_failed() - process.walks_failed_before);
     tell(COUNTER_NAMES_LOST, python_names_lost() - process.names_lost_before);
+    tell(COUNTER_UNWINDER, unwind_stuck_count());
     tell(COUNTER_PYTHON_REFUSED, python_interpreters_refused());
     tell(COUNTER_MEMORY_BYTES, memory_bytes());
 }

@@ -23,9 +23,13 @@ struct context;
 enum process_mode {
     PROCESS_WALKS_PYTHON = 1u << 0,
     PROCESS_SKIPS_SMALL = 1u << 1, /* min_size */
-    PROCESS_DEGRADES = 1u << 2,    /* it samples since sample_level: what was before is recorded */
-    PROCESS_SAMPLES = 1u << 31,    /* sample_bytes; the sign, which malloc() has at hand */
+    PROCESS_WALKS_NATIVE = 1u << 3,
+    PROCESS_DEGRADES = 1u << 2, /* it samples since sample_level: what was before is recorded */
+    PROCESS_SAMPLES = 1u << 31, /* sample_bytes; the sign, which malloc() has at hand */
 };
+
+/* Events have stacks. */
+#define PROCESS_HAS_STACKS (PROCESS_WALKS_PYTHON | PROCESS_WALKS_NATIVE)
 
 /* Not all blocks are recorded: releases too have to be looked at. */
 #define PROCESS_IS_PARTIAL (PROCESS_SKIPS_SMALL | PROCESS_SAMPLES)

@@ -78,7 +78,9 @@ static enum outcome write_with_stack(struct context *context, struct event *even
         event->w0 |= SLOT_DETACHED;
         return write_event(context, event);
     }
-    outcome = chain_update(context, &event->count_deltas) ? write_event(context, event) : LOST;
+    outcome = chain_update(context, &(struct call_site){event->caller, NULL}, &event->count_deltas)
+                  ? write_event(context, event)
+                  : LOST;
     if (context->slots == NULL)
         return BEGIN_AGAIN;
     chain_release(context);
@@ -87,7 +89,7 @@ static enum outcome write_with_stack(struct context *context, struct event *even
 
 static bool has_stack(void)
 {
-    return (process.mode & PROCESS_WALKS_PYTHON) != 0;
+    return (process.mode & PROCESS_HAS_STACKS) != 0;
 }
 
 /*
@@ -283,7 +285,7 @@ uintptr_t track_allocated_stack(enum domain domain, uintptr_t address, size_t si
         if (size_bytes < process.header->min_size)
             return address;
     }
-    if ((mode & PROCESS_WALKS_PYTHON) == 0) {
+    if ((mode & PROCESS_HAS_STACKS) == 0) {
         if (!track_try(context, process.epoch, event.w0, event.w1, address, size_bytes, true))
             record_allocation(&event, size_bytes, false);
         return address;
@@ -293,7 +295,7 @@ uintptr_t track_allocated_stack(enum domain domain, uintptr_t address, size_t si
         record_allocation(&event, size_bytes, false);
         return address;
     }
-    is_updated = chain_update(context, &event.count_deltas);
+    is_updated = chain_update(context, &(struct call_site){caller, NULL}, &event.count_deltas);
     if (likely(is_updated) && likely(event.count_deltas <= 1) &&
         likely(track_try_after(context, event.count_deltas != 0 ? context->scratch : NULL,
                                process.epoch, event.w0, event.w1, address, size_bytes, true)))

@@ -23,6 +23,8 @@ MAY_CALL = {
     "record": {"__errno_location", "strnlen"},
     # The search for an interpreter, at the start and after a dlopen(): never inside a recording.
     "python": OF_TEXT | {"dl_iterate_phdr", "dlopen", "pthread_self", "strtoul"},
+    # At the start alone, but for getauxval(), which reads what the kernel has left.
+    "unwind": OF_TEXT | {"dlsym", "getauxval", "strnlen"},
     "session": OF_TEXT,
 }
 # Of the whole file: as above, and what the constructor and the hooks of processes need.
@@ -93,10 +95,10 @@ def test_objects_of_the_hot_path_call_only_what_never_allocates_or_waits(build):
     assert not wrong
 
 
-def test_the_loader_is_asked_by_the_search_for_an_interpreter_alone(build):
+def test_the_loader_is_asked_at_the_start_and_by_the_search_for_an_interpreter(build):
     asking = {file for _, file, _, left in objects(build)
               if left & {"dl_iterate_phdr", "dlopen", "dlsym"}}
-    assert asking == {"python_runtime.c.o"}
+    assert asking == {"python_runtime.c.o", "unwind_objects.c.o"}
 
 
 def test_the_library_imports_nothing_else(library):

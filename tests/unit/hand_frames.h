@@ -74,7 +74,7 @@ static inline bool announce(void *owner, unsigned kind, const uint8_t *bytes, si
     return true;
 }
 
-static const struct python_announcer announcer = {.write = announce};
+static const struct announcer announcer = {.write = announce};
 
 static inline void store_at(void *at, uint16_t offset, uint64_t value)
 {

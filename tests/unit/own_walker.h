@@ -13,11 +13,24 @@
 
 struct python_at_hand python_at_hand = {.family = FRAMES_COUNT};
 
+enum python_eval python_eval_of(const struct python_walk *walk, uintptr_t low, uintptr_t high)
+{
+    (void)walk;
+    (void)low;
+    (void)high;
+    return PYTHON_EVAL_UNKNOWN;
+}
+
+uintptr_t python_eval_function(void)
+{
+    return 0;
+}
+
 void python_find_runtime(void)
 {
 }
 
-bool python_announce_runtime(const struct python_announcer *announcer)
+bool python_announce_runtime(const struct announcer *announcer)
 {
     (void)announcer;
     return true;

@@ -38,7 +38,7 @@ static const struct python_walk *if_same(const struct python_walk *walk)
 bool python_is_ready = true;
 python_same_function *_Atomic python_same = if_same;
 
-bool python_walk_update(struct python_walk *walk, const struct python_announcer *announcer,
+bool python_walk_update(struct python_walk *walk, const struct announcer *announcer,
                         struct python_delta *ret_delta)
 {
     uint32_t same = 0;

@@ -1,0 +1,120 @@
+/*
+ * Steps through signal frames, aligned stacks, code without tables. Runs in the program's threads.
+ *
+ * What is read lies between the stack pointer and the limit of its stack, or where the kernel has put it.
+ */
+#include "unwind/step.h"
+
+#include "base/arch.h"
+#include "unwind/objects.h"
+
+enum {
+    GUESS_BYTES_MAX = 16384, /* of a frame without a table */
+    UNKNOWN_STACK_BYTES =
+        256 * 1024, /* how far frames go on a stack that nobody tells the end of */
+};
+
+#define STACK_BYTES_MAX ((uintptr_t)1 << 30)
+
+#if defined(__x86_64__)
+/* Places in the ucontext_t that a handler returns to (asm/sigcontext.h); the kernel's words for programs. */
+enum {
+    CONTEXT_FRAME_POINTER = 120,
+    CONTEXT_STACK_POINTER = 160,
+    CONTEXT_INSTRUCTION = 168,
+};
+#endif
+
+static inline uintptr_t word_at(uintptr_t address)
+{
+    return *(const uintptr_t *)address;
+}
+
+uintptr_t step_limit(uintptr_t sp)
+{
+    uintptr_t end = objects_stack_end(), thread = arch_thread_pointer();
+
+    if (end - sp < STACK_BYTES_MAX)
+        return end;
+    /* glibc puts a thread's control block at the end of its stack. */
+    if (thread - sp < STACK_BYTES_MAX)
+        return thread;
+    return sp + UNKNOWN_STACK_BYTES;
+}
+
+static enum step_result step_signal(struct unwind_state *state)
+{
+#if defined(__x86_64__)
+    uintptr_t context = state->sp;
+
+    state->pc = word_at(context + CONTEXT_INSTRUCTION);
+    state->sp = word_at(context + CONTEXT_STACK_POINTER);
+    state->fp = word_at(context + CONTEXT_FRAME_POINTER);
+    state->is_exact = true;
+    return state->pc < UNWIND_LOWEST_CODE ? STEP_END : STEP_DONE;
+#else
+    (void)state;
+    return STEP_STUCK;
+#endif
+}
+
+/* As code that keeps frame pointers has it; what else could be there fails to look like it. */
+static enum step_result step_guess(uintptr_t limit, struct unwind_state *state)
+{
+    uintptr_t fp = state->fp;
+
+    if (fp < state->sp || fp - state->sp > (uintptr_t)GUESS_BYTES_MAX ||
+        fp % sizeof(uintptr_t) != 0 || fp + 2 * sizeof(uintptr_t) > limit ||
+        limit - state->sp > STACK_BYTES_MAX)
+        return STEP_STUCK;
+    state->pc = word_at(fp + sizeof(uintptr_t));
+    state->sp = fp + 2 * sizeof(uintptr_t);
+    state->fp = word_at(fp);
+    state->is_exact = false;
+    return state->pc < UNWIND_LOWEST_CODE ? STEP_END : STEP_DONE;
+}
+
+static enum step_result step_by(const struct special_row *row, uintptr_t limit,
+                                struct unwind_state *state)
+{
+    uintptr_t base = row->is_from_frame_pointer ? state->fp : state->sp, cfa, saved;
+
+    cfa = base + (uintptr_t)row->inner;
+    if (row->kind == SPECIAL_LOADED) {
+        if (cfa < state->sp || cfa + sizeof(uintptr_t) > limit)
+            return STEP_STUCK;
+        cfa = word_at(cfa) + (uintptr_t)row->outer;
+    }
+    if (cfa <= state->sp || cfa > limit)
+        return STEP_STUCK;
+    if (row->where != SAVED_NOT) {
+        saved = (row->where == SAVED_AT_CFA ? cfa : state->fp) + (uintptr_t)row->saved;
+        if (saved < state->sp || saved + sizeof(uintptr_t) > limit)
+            return STEP_STUCK;
+        state->fp = word_at(saved);
+    }
+    state->pc = word_at(cfa - sizeof(uintptr_t));
+    state->sp = cfa;
+    state->is_exact = false;
+    return state->pc < UNWIND_LOWEST_CODE ? STEP_END : STEP_DONE;
+}
+
+enum step_result step_special(unwind_row row, uintptr_t limit, struct unwind_state *state)
+{
+    const struct special_row *special;
+
+    switch (row >> ROW_KIND_SHIFT) {
+    case ROW_SIGNAL:
+        return step_signal(state);
+    case ROW_END:
+        return STEP_END;
+    default:
+        break;
+    }
+    special = rows_special(row);
+    if (special->kind == SPECIAL_NO_TABLE)
+        return step_guess(limit, state);
+    if (special->kind == SPECIAL_NOT_KNOWN)
+        return STEP_STUCK;
+    return step_by(special, limit, state);
+}
