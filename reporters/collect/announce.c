@@ -97,6 +97,10 @@ bool announce_take(struct ring_reader *reader, struct sink *sink)
     if (blob->kind == BLOB_CODE)
         is_right = names_add_code(&sink->names, &reader->process->codes, blob->bytes,
                                   blob->total_bytes, &sink->records);
+    else if (blob->kind == BLOB_MODULE)
+        is_right = modules_add(&sink->modules, &reader->process->modules,
+                               atomic_load_explicit(&reader->process->pid, memory_order_relaxed),
+                               blob->bytes, blob->total_bytes, &sink->records);
     else if (blob->kind == BLOB_NAME)
         is_right = take_name(reader, sink);
     else if (blob->kind == BLOB_PYTHON)

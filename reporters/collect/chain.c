@@ -25,7 +25,7 @@ uint32_t chain_pop(struct chain *chain, uint32_t count)
     return count - part;
 }
 
-void chain_push(struct chain *chain, struct trie *trie, uint64_t frame)
+void chain_push(struct chain *chain, struct trie_nodes *nodes, uint64_t frame)
 {
     if (chain->depth == CHAIN_MAX_DEPTH) {
         chain->beyond++;
@@ -34,23 +34,23 @@ void chain_push(struct chain *chain, struct trie *trie, uint64_t frame)
     if (chain->depth == chain->capacity_count)
         chain->nodes = memory_grow(chain->nodes, &chain->capacity_count, chain->depth + 1,
                                    sizeof(*chain->nodes));
-    chain->nodes[chain->depth] = trie_node(trie, chain_node(chain), frame);
+    chain->nodes[chain->depth] = trie_node(nodes, chain_node(chain), frame);
     chain->depth++;
 }
 
-bool chain_move(struct chain *chain, struct trie *trie, uint64_t offset)
+bool chain_move(struct chain *chain, struct trie_nodes *nodes, uint64_t offset)
 {
     uint64_t frame;
     uint32_t outer;
 
     if (chain->depth == 0 || chain->beyond > 0)
         return false;
-    frame = trie->nodes[chain_node(chain)].frame;
+    frame = nodes->nodes[chain_node(chain)].frame;
     if ((frame >> FRAME_CODE_SHIFT & FRAME_CODE_MASK) == 0)
         return true; /* its offset says why */
     outer = chain->depth > 1 ? chain->nodes[chain->depth - 2] : 0;
     frame = (frame & ~((UINT64_C(1) << FRAME_OFFSET_BITS) - 1)) | offset;
-    chain->nodes[chain->depth - 1] = trie_node(trie, outer, frame);
+    chain->nodes[chain->depth - 1] = trie_node(nodes, outer, frame);
     return true;
 }
 

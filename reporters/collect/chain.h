@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct trie;
+struct trie_nodes;
 
 enum {
     CHAIN_MAX_DEPTH = 1 << 17,
@@ -39,13 +39,13 @@ static inline uint32_t chain_node(const struct chain *chain)
 uint32_t chain_pop(struct chain *chain, uint32_t count);
 
 /* Add a frame with the capture's code number. Context: drain thread. */
-void chain_push(struct chain *chain, struct trie *trie, uint64_t frame);
+void chain_push(struct chain *chain, struct trie_nodes *nodes, uint64_t frame);
 
 /*
  * The innermost frame, if its code is known, is at another offset.
  * Returns false when there is none: the stream is damaged. Context: drain thread.
  */
-bool chain_move(struct chain *chain, struct trie *trie, uint64_t offset);
+bool chain_move(struct chain *chain, struct trie_nodes *nodes, uint64_t offset);
 
 /* Give the memory back; the chain is empty then. Context: drain thread. */
 void chain_finish(struct chain *chain);

@@ -49,11 +49,15 @@ static uint8_t allocator_of(uint64_t w1)
 static inline uint32_t stack_of(struct ring_reader *reader, struct sink *sink, uint64_t w0,
                                 uint16_t kind)
 {
-    uint32_t node = (w0 & SLOT_DETACHED) != 0 ? sink->handler_node : chain_node(&reader->chain);
-    struct stack_cache *cached = &reader->stack_cache[(node + kind) % STACK_CACHE_COUNT];
+    bool is_detached = (w0 & SLOT_DETACHED) != 0;
+    uint32_t python = is_detached ? sink->handler_node : chain_node(&reader->chain);
+    uint32_t native = is_detached ? 0 : chain_node(&reader->native_chain);
+    struct stack_cache *cached = &reader->stack_cache[(python + native + kind) % STACK_CACHE_COUNT];
 
-    if (cached->id == 0 || cached->node != node || cached->kind != kind)
-        *cached = (struct stack_cache){node, trie_stack(&sink->trie, node, kind), kind};
+    if (cached->id == 0 || cached->python != python || cached->native != native ||
+        cached->kind != kind)
+        *cached = (struct stack_cache){python, native,
+                                       trie_stack(&sink->trie, python, native, kind), kind};
     return cached->id;
 }
 
@@ -159,48 +163,93 @@ static void take_life(struct ring_reader *reader, struct sink *sink, uint64_t w0
     put_note(reader, NOTE_LIFE, life, w1);
 }
 
-/*
- * Read the frames of a delta, with the capture's code numbers.
- * Returns false when a code is not known and not given up.
- */
-static bool read_frames(struct ring_reader *reader, struct sink *sink, uint64_t number, uint64_t w1,
-                        uint32_t count, uint64_t *ret_frames)
+/* Read the frames of a delta as they stand in the ring. */
+static void read_frames(struct ring_reader *reader, uint64_t number, uint64_t w1, uint32_t count,
+                        uint64_t *ret_frames)
 {
-    uint64_t word = w1;
-
     for (uint32_t i = 0; i < count; i++) {
         struct slot *slot = slots_at(reader->slots, number + (i + 1) / 2);
-        uint64_t frame, id, code;
+        uint64_t word = w1;
 
         if (i > 0)
             word = atomic_load_explicit(i % 2 != 0 ? &slot->w0 : &slot->w1, memory_order_relaxed);
-        frame = word & SLOT_DATA_MASK;
-        id = frame >> FRAME_CODE_SHIFT & FRAME_CODE_MASK;
-        code = id == 0 ? 0 : code_map_find(&reader->process->codes, (uint32_t)id);
-        if (id != 0 && code == 0) {
-            if (!reader->process->has_name_given_up)
-                return false;
-            sink->counts.faults++;
-            frame &= FRAME_ENTRY;
-            frame |= SPECIAL_UNKNOWN;
-        }
-        ret_frames[i] = (frame & ~(FRAME_CODE_MASK << FRAME_CODE_SHIFT)) | code << FRAME_CODE_SHIFT;
+        ret_frames[i] = word & SLOT_DATA_MASK;
     }
+}
+
+/*
+ * Give a Python frame the capture's code number.
+ * Returns false when the code is not known and not given up.
+ */
+static bool name_python(struct ring_reader *reader, struct sink *sink, uint64_t *frame)
+{
+    uint64_t id = *frame >> FRAME_CODE_SHIFT & FRAME_CODE_MASK;
+    uint64_t code = id == 0 ? 0 : code_map_find(&reader->process->codes, (uint32_t)id);
+
+    if (id != 0 && code == 0) {
+        if (!reader->process->has_name_given_up)
+            return false;
+        sink->counts.faults++;
+        *frame &= FRAME_ENTRY;
+        *frame |= SPECIAL_UNKNOWN;
+    }
+    *frame = (*frame & ~(FRAME_CODE_MASK << FRAME_CODE_SHIFT)) | code << FRAME_CODE_SHIFT;
     return true;
 }
 
+/* The module of code that is in none: one for all of a process. */
+static uint32_t jit_module(struct process *process, struct sink *sink)
+{
+    if (process->jit_module == 0)
+        process->jit_module =
+            modules_of_jit(&sink->modules, process->number, process->inner_pid, &sink->records);
+    return process->jit_module;
+}
+
+/* The same of a native frame, in the trie's form. */
+static bool name_native(struct ring_reader *reader, struct sink *sink, uint64_t *frame)
+{
+    uint64_t id = *frame >> NATIVE_MODULE_SHIFT & NATIVE_MODULE_MASK, module = 0, flags;
+    uint64_t offset = *frame & ((UINT64_C(1) << NATIVE_OFFSET_BITS) - 1);
+
+    flags = ((*frame & NATIVE_EXACT) != 0 ? TRIE_EXACT : 0) |
+            ((*frame & NATIVE_EVAL) != 0 ? TRIE_EVAL : 0);
+    if ((*frame & NATIVE_ABSOLUTE) != 0) {
+        flags = 0;
+        module = jit_module(reader->process, sink);
+        offset = *frame & ((UINT64_C(1) << TRIE_OFFSET_BITS) - 1);
+    } else if (id != 0) {
+        module = code_map_find(&reader->process->modules, (uint32_t)id);
+        if (module == 0 && !reader->process->has_name_given_up)
+            return false;
+    }
+    if (module == 0 && (id != 0 || (*frame & NATIVE_ABSOLUTE) != 0)) {
+        sink->counts.faults++;
+        offset = SPECIAL_UNKNOWN;
+    }
+    *frame = offset | module << TRIE_MODULE_SHIFT | flags;
+    return true;
+}
+
+/* Returns false when it waits for the name of a frame. */
 static bool take_delta(struct ring_reader *reader, struct sink *sink, uint64_t number, uint64_t w0,
                        uint64_t w1)
 {
+    bool is_native = slots_op(w0) == OP_NATIVE;
+    struct chain *chain = is_native ? &reader->native_chain : &reader->chain;
+    struct trie_nodes *nodes = is_native ? &sink->trie.native : &sink->trie.python;
     uint64_t frames[DELTA_MAX_FRAMES];
     uint32_t count = slots_delta_push(w0);
 
-    if (!read_frames(reader, sink, number, w1, count, frames))
-        return false;
-    if (chain_pop(&reader->chain, slots_delta_pop(w0)) != 0)
+    read_frames(reader, number, w1, count, frames);
+    for (uint32_t i = 0; i < count; i++)
+        if (!(is_native ? name_native(reader, sink, &frames[i])
+                        : name_python(reader, sink, &frames[i])))
+            return false;
+    if (chain_pop(chain, slots_delta_pop(w0)) != 0)
         sink->counts.faults++;
     for (uint32_t i = 0; i < count; i++)
-        chain_push(&reader->chain, &sink->trie, frames[i]);
+        chain_push(chain, nodes, frames[i]);
     return true;
 }
 
@@ -353,7 +402,7 @@ static inline bool is_block(uint64_t w0)
 /* Let the innermost frame move on. Returns w1 of the allocation, as ALLOC has it. */
 static uint64_t take_move(struct ring_reader *reader, struct sink *sink, uint64_t w1)
 {
-    if (!chain_move(&reader->chain, &sink->trie, w1 >> MOVED_OFFSET_SHIFT & MOVED_MASK))
+    if (!chain_move(&reader->chain, &sink->trie.python, w1 >> MOVED_OFFSET_SHIFT & MOVED_MASK))
         sink->counts.faults++;
     return w1 & ~(MOVED_MASK << MOVED_OFFSET_SHIFT);
 }
@@ -390,7 +439,7 @@ static uint32_t decode_other(struct ring_reader *reader, struct sink *sink, uint
         if (reader->stream.block != NULL && !stream_has_room(&reader->stream))
             ring_reader_flush(reader, sink, false);
         put_sync(reader, sink, w0, w1);
-    } else if (op == OP_PY) {
+    } else if (op == OP_PY || op == OP_NATIVE) {
         if (!take_delta(reader, sink, number, w0, w1))
             return 0;
     } else if (op == OP_BLOB) {

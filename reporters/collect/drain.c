@@ -76,6 +76,7 @@ void drain_destroy(struct drain *drain)
     }
     for (uint32_t i = 0; i < POOL_PROCESS_COUNT; i++) {
         code_map_finish(&drain->session->processes[i].codes);
+        code_map_finish(&drain->session->processes[i].modules);
         text_map_finish(&drain->session->processes[i].texts);
     }
     sink_finish(&drain->sink);

@@ -57,6 +57,8 @@ struct process {
 
     /* Drain thread. */
     struct code_map codes;
+    struct code_map modules;
+    uint32_t jit_module; /* of the capture; 0: none yet */
     struct text_map texts;
     uint64_t segment_seen;   /* highest in any SYNC read */
     uint64_t segment_before; /* the same at the beginning of this round */

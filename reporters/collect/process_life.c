@@ -197,6 +197,7 @@ static void end_process(struct drain *drain, struct process *process)
         write_end(drain, process);
     }
     code_map_finish(&process->codes);
+    code_map_finish(&process->modules);
     text_map_finish(&process->texts);
     process->segment_seen = process->segment_before = process->segment_bound = 0;
     process->is_written = process->is_ending = false;

@@ -31,6 +31,7 @@ void ring_reader_begin(struct ring_reader *reader, struct sink *sink, struct pro
 void ring_reader_end(struct ring_reader *reader)
 {
     chain_finish(&reader->chain);
+    chain_finish(&reader->native_chain);
     blob_finish(&reader->blob);
     reader->process->ring_count--;
     reader->process = NULL;

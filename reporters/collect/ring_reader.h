@@ -35,7 +35,7 @@ struct ring_hole {
 
 /* The last stacks of a ring: the same few come again and again. */
 struct stack_cache {
-    uint32_t node, id; /* id 0: empty */
+    uint32_t python, native, id; /* id 0: empty */
     uint16_t kind;
 };
 
@@ -57,7 +57,7 @@ struct ring_reader {
     /* Of the thread whose stream it is. */
     struct process *process;
     struct stream stream;
-    struct chain chain;
+    struct chain chain, native_chain;
     struct blob blob;
     struct stack_cache stack_cache[STACK_CACHE_COUNT];
     uint32_t tid;

@@ -14,13 +14,14 @@ void sink_init(struct sink *sink, struct pack *pack, const _Atomic uint32_t *tic
 {
     *sink = (struct sink){.pack = pack, .tick = tick, .start_ns = start_ns};
     trie_init(&sink->trie);
-    sink->handler_node = trie_node(&sink->trie, 0, SPECIAL_SIGNAL_HANDLER);
+    sink->handler_node = trie_node(&sink->trie.python, 0, SPECIAL_SIGNAL_HANDLER);
 }
 
 void sink_finish(struct sink *sink)
 {
     trie_finish(&sink->trie);
     names_finish(&sink->names);
+    modules_finish(&sink->modules);
     texts_finish(&sink->texts);
     records_finish(&sink->records);
 }

@@ -7,6 +7,7 @@
 #ifndef COLLECT_SINK_H
 #define COLLECT_SINK_H
 
+#include "collect/modules.h"
 #include "collect/names.h"
 #include "collect/pack.h"
 #include "collect/records.h"
@@ -34,6 +35,7 @@ struct sink {
     struct trie trie;
     struct names names;
     struct texts texts;
+    struct modules modules;
     struct records records; /* not handed over yet */
     struct sink_counts counts;
     uint64_t start_ns;            /* CLOCK_MONOTONIC of the session's start */

@@ -26,49 +26,59 @@ static uint64_t hash_node(uint32_t parent, uint64_t frame)
     return x ^ x >> 32;
 }
 
-static uint64_t hash_stack(uint32_t node, uint16_t kind)
+static uint64_t hash_stack(uint32_t python, uint32_t native, uint16_t kind)
 {
-    uint64_t x = ((uint64_t)node << 16 | kind) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t x = ((uint64_t)python << 16 | kind) * UINT64_C(0x9e3779b97f4a7c15);
 
+    x ^= native * UINT64_C(0xd6e8feb86659fd93);
     return x ^ x >> 32;
+}
+
+static void init_nodes(struct trie_nodes *nodes)
+{
+    nodes->nodes = memory_grow(NULL, &nodes->capacity, FIRST_SLOTS / 2, sizeof(*nodes->nodes));
+    nodes->nodes[0] = (struct trie_node){0};
+    nodes->count = nodes->written = 1;
+    nodes->slots = memory_allocate(FIRST_SLOTS, sizeof(*nodes->slots));
+    nodes->slot_mask = FIRST_SLOTS - 1;
 }
 
 void trie_init(struct trie *trie)
 {
     *trie = (struct trie){0};
-    trie->nodes = memory_grow(NULL, &trie->node_capacity, FIRST_SLOTS / 2, sizeof(*trie->nodes));
+    init_nodes(&trie->python);
+    init_nodes(&trie->native);
     trie->stacks = memory_grow(NULL, &trie->stack_capacity, FIRST_SLOTS / 2, sizeof(*trie->stacks));
-    trie->nodes[0] = (struct trie_node){0};
     trie->stacks[0] = (struct trie_stack){0};
-    trie->node_count = trie->stack_count = 1;
-    trie->written_nodes = trie->written_stacks = 1;
-    trie->node_slots = memory_allocate(FIRST_SLOTS, sizeof(*trie->node_slots));
+    trie->stack_count = trie->written_stacks = 1;
     trie->stack_slots = memory_allocate(FIRST_SLOTS, sizeof(*trie->stack_slots));
-    trie->node_slot_mask = trie->stack_slot_mask = FIRST_SLOTS - 1;
+    trie->stack_slot_mask = FIRST_SLOTS - 1;
 }
 
 void trie_finish(struct trie *trie)
 {
-    free(trie->nodes);
+    free(trie->python.nodes);
+    free(trie->python.slots);
+    free(trie->native.nodes);
+    free(trie->native.slots);
     free(trie->stacks);
-    free(trie->node_slots);
     free(trie->stack_slots);
     *trie = (struct trie){0};
 }
 
-static void grow_nodes(struct trie *trie)
+static void grow_nodes(struct trie_nodes *nodes)
 {
-    size_t mask = trie->node_slot_mask * 2 + 1;
+    size_t mask = nodes->slot_mask * 2 + 1;
 
-    free(trie->node_slots);
-    trie->node_slots = memory_allocate(mask + 1, sizeof(*trie->node_slots));
-    trie->node_slot_mask = mask;
-    for (uint32_t id = 1; id < trie->node_count; id++) {
-        size_t at = hash_node(trie->nodes[id].parent, trie->nodes[id].frame) & mask;
+    free(nodes->slots);
+    nodes->slots = memory_allocate(mask + 1, sizeof(*nodes->slots));
+    nodes->slot_mask = mask;
+    for (uint32_t id = 1; id < nodes->count; id++) {
+        size_t at = hash_node(nodes->nodes[id].parent, nodes->nodes[id].frame) & mask;
 
-        while (trie->node_slots[at] != 0)
+        while (nodes->slots[at] != 0)
             at = (at + 1) & mask;
-        trie->node_slots[at] = id;
+        nodes->slots[at] = id;
     }
 }
 
@@ -80,7 +90,8 @@ static void grow_stacks(struct trie *trie)
     trie->stack_slots = memory_allocate(mask + 1, sizeof(*trie->stack_slots));
     trie->stack_slot_mask = mask;
     for (uint32_t id = 1; id < trie->stack_count; id++) {
-        size_t at = hash_stack(trie->stacks[id].node, trie->stacks[id].kind) & mask;
+        const struct trie_stack *stack = &trie->stacks[id];
+        size_t at = hash_stack(stack->python, stack->native, stack->kind) & mask;
 
         while (trie->stack_slots[at] != 0)
             at = (at + 1) & mask;
@@ -88,36 +99,38 @@ static void grow_stacks(struct trie *trie)
     }
 }
 
-uint32_t trie_node(struct trie *trie, uint32_t parent, uint64_t frame)
+uint32_t trie_node(struct trie_nodes *nodes, uint32_t parent, uint64_t frame)
 {
-    size_t at = hash_node(parent, frame) & trie->node_slot_mask;
+    size_t at = hash_node(parent, frame) & nodes->slot_mask;
     uint32_t id;
 
-    while ((id = trie->node_slots[at]) != 0) {
-        if (trie->nodes[id].frame == frame && trie->nodes[id].parent == parent)
+    while ((id = nodes->slots[at]) != 0) {
+        if (nodes->nodes[id].frame == frame && nodes->nodes[id].parent == parent)
             return id;
-        at = (at + 1) & trie->node_slot_mask;
+        at = (at + 1) & nodes->slot_mask;
     }
-    if (trie->node_count >= UINT32_MAX)
+    if (nodes->count >= UINT32_MAX)
         return 0;
-    id = (uint32_t)trie->node_count;
-    if (trie->node_count == trie->node_capacity)
-        trie->nodes = memory_grow(trie->nodes, &trie->node_capacity, trie->node_count + 1,
-                                  sizeof(*trie->nodes));
-    trie->nodes[trie->node_count++] = (struct trie_node){frame, parent};
-    trie->node_slots[at] = id;
-    if (trie->node_count * 2 > trie->node_slot_mask)
-        grow_nodes(trie);
+    id = (uint32_t)nodes->count;
+    if (nodes->count == nodes->capacity)
+        nodes->nodes =
+            memory_grow(nodes->nodes, &nodes->capacity, nodes->count + 1, sizeof(*nodes->nodes));
+    nodes->nodes[nodes->count++] = (struct trie_node){frame, parent};
+    nodes->slots[at] = id;
+    if (nodes->count * 2 > nodes->slot_mask)
+        grow_nodes(nodes);
     return id;
 }
 
-uint32_t trie_stack(struct trie *trie, uint32_t node, uint16_t kind)
+uint32_t trie_stack(struct trie *trie, uint32_t python, uint32_t native, uint16_t kind)
 {
-    size_t at = hash_stack(node, kind) & trie->stack_slot_mask;
+    size_t at = hash_stack(python, native, kind) & trie->stack_slot_mask;
     uint32_t id;
 
     while ((id = trie->stack_slots[at]) != 0) {
-        if (trie->stacks[id].node == node && trie->stacks[id].kind == kind)
+        const struct trie_stack *stack = &trie->stacks[id];
+
+        if (stack->python == python && stack->native == native && stack->kind == kind)
             return id;
         at = (at + 1) & trie->stack_slot_mask;
     }
@@ -127,7 +140,7 @@ uint32_t trie_stack(struct trie *trie, uint32_t node, uint16_t kind)
     if (trie->stack_count == trie->stack_capacity)
         trie->stacks = memory_grow(trie->stacks, &trie->stack_capacity, trie->stack_count + 1,
                                    sizeof(*trie->stacks));
-    trie->stacks[trie->stack_count++] = (struct trie_stack){node, kind};
+    trie->stacks[trie->stack_count++] = (struct trie_stack){python, native, kind};
     trie->stack_slots[at] = id;
     if (trie->stack_count * 2 > trie->stack_slot_mask)
         grow_stacks(trie);
@@ -148,48 +161,73 @@ static int32_t offset_of(uint64_t frame)
     return (int32_t)(bits ^ sign) - (int32_t)sign;
 }
 
-static void write_nodes(struct trie *trie, struct records *records, size_t count)
+static void put_python(struct records *records, uint64_t frame)
 {
-    records_begin(records, RECORD_NODES);
-    records_number(records, trie->written_nodes);
-    records_number(records, count);
-    for (size_t i = 0; i < count; i++) {
-        const struct trie_node *node = &trie->nodes[trie->written_nodes + i];
-        uint64_t code = node->frame >> FRAME_CODE_SHIFT & FRAME_CODE_MASK;
+    uint64_t code = frame >> FRAME_CODE_SHIFT & FRAME_CODE_MASK;
 
-        records_number(records, node->parent);
-        records_number(records, code << 1 | ((node->frame & FRAME_ENTRY) != 0));
-        records_folded(records, offset_of(node->frame));
-    }
-    records_end(records);
-    trie->written_nodes += count;
+    records_number(records, code << 1 | ((frame & FRAME_ENTRY) != 0));
+    records_folded(records, offset_of(frame));
 }
 
-static void write_stacks(struct trie *trie, struct records *records, size_t count)
+static void put_native(struct records *records, uint64_t frame)
 {
+    uint64_t module = frame >> TRIE_MODULE_SHIFT & TRIE_MODULE_MASK;
+
+    records_number(records, module << NATIVE_NODE_SHIFT |
+                                ((frame & TRIE_EXACT) != 0 ? NATIVE_NODE_EXACT : 0) |
+                                ((frame & TRIE_EVAL) != 0 ? NATIVE_NODE_EVAL : 0));
+    records_number(records, frame & ((UINT64_C(1) << TRIE_OFFSET_BITS) - 1));
+}
+
+/* Write one record of those that are new. Returns false when there are none. */
+static bool write_nodes(struct trie_nodes *nodes, struct records *records, uint32_t kind)
+{
+    size_t count = rows_of_record(nodes->count - nodes->written);
+
+    if (count == 0)
+        return false;
+    records_begin(records, kind);
+    records_number(records, nodes->written);
+    records_number(records, count);
+    for (size_t i = 0; i < count; i++) {
+        const struct trie_node *node = &nodes->nodes[nodes->written + i];
+
+        records_number(records, node->parent);
+        if (kind == RECORD_NODES)
+            put_python(records, node->frame);
+        else
+            put_native(records, node->frame);
+    }
+    records_end(records);
+    nodes->written += count;
+    return true;
+}
+
+static bool write_stacks(struct trie *trie, struct records *records)
+{
+    size_t count = rows_of_record(trie->stack_count - trie->written_stacks);
+
+    if (count == 0)
+        return false;
     records_begin(records, RECORD_STACKS);
     records_number(records, trie->written_stacks);
     records_number(records, count);
     for (size_t i = 0; i < count; i++) {
         const struct trie_stack *stack = &trie->stacks[trie->written_stacks + i];
 
-        records_number(records, stack->node);
-        records_number(records, 0); /* no native node */
+        records_number(records, stack->python);
+        records_number(records, stack->native);
         records_number(records, stack->kind & 0xff);
         records_number(records, (uint64_t)stack->kind >> 8);
     }
     records_end(records);
     trie->written_stacks += count;
+    return true;
 }
 
 bool trie_write_new(struct trie *trie, struct records *records)
 {
     /* Nodes first: stacks use them. */
-    if (trie->written_nodes < trie->node_count)
-        write_nodes(trie, records, rows_of_record(trie->node_count - trie->written_nodes));
-    else if (trie->written_stacks < trie->stack_count)
-        write_stacks(trie, records, rows_of_record(trie->stack_count - trie->written_stacks));
-    else
-        return false;
-    return true;
+    return write_nodes(&trie->python, records, RECORD_NODES) ||
+           write_nodes(&trie->native, records, RECORD_NATIVE_NODES) || write_stacks(trie, records);
 }
