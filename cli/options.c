@@ -117,6 +117,11 @@ const struct option_row option_rows[OPTION_COUNT] = {
                           "record the program alone, not the processes it starts", IN(RUN)},
     [OPTION_FOLLOW_FORK] = {'\0', "follow-fork", NULL,
                             "record the processes it starts too, as is the default", IN(RUN)},
+    [OPTION_NATIVE] =
+        {'\0', "native", NULL,
+         "record the native stack too: functions of C, C++, Rust and others, joined with "
+         "Python's",
+         IN(RUN)},
     [OPTION_PYTHON_ALLOCATORS] =
         {'\0', "trace-python-allocators", NULL,
          "record each block that Python's own allocators give out (objects "

@@ -102,7 +102,7 @@ static bool keep_blob(void *owner, unsigned kind, const uint8_t *bytes, size_t c
     return true;
 }
 
-static const struct python_announcer announcer = {.write = keep_blob};
+static const struct announcer announcer = {.write = keep_blob};
 
 static void apply(const struct python_delta *delta)
 {
