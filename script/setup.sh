@@ -5,7 +5,9 @@ root=$(dirname "$(dirname "$(readlink -f "$0")")")
 build=${MEMTRACK_BUILD:-$root/build}
 
 build_packages="gcc libc6-dev meson ninja-build pkgconf liblz4-dev libxxhash-dev libjansson-dev python3 scdoc"
-test_packages="g++ python3-venv chromium bash less procps gdb sqlite3 xz-utils"
+# Names of native frames; without them the program builds and says less.
+build_packages="$build_packages libdw-dev liblzma-dev libiberty-dev"
+test_packages="g++ python3-venv chromium bash less procps gdb sqlite3 xz-utils binutils"
 # Allocators that programs put in malloc's place, and another C library.
 test_packages="$test_packages libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 musl-tools"
 # The loader of 32-bit programs, of any origin.

@@ -23,10 +23,35 @@ struct native_place {
     bool is_inlined;      /* into the place that follows */
 };
 
+/* Where the names of a module's addresses have come from: the best of what was found. */
+enum native_source {
+    NATIVE_NOTHING = 0, /* there is no file, or it is another one by now, or it says nothing */
+    NATIVE_FAILED = 1,  /* the file is damaged */
+    NATIVE_SYMBOLS = 2, /* functions, from symbol tables */
+    NATIVE_LINES = 3,   /* lines too, from debugging information */
+    NATIVE_STORED = 4,  /* the capture has them */
+};
+
+/* What this program was built with, for those who ask why a name is missing. */
+struct native_libraries {
+    bool has_libdw;     /* lines and inlined functions */
+    bool has_liblzma;   /* names in .gnu_debugdata */
+    bool has_libiberty; /* names of C++ and Rust as people write them */
+};
+
+/* Return it. Context: any thread. */
+struct native_libraries native_libraries(void);
+
 struct native_symbols;
 
 /* Begin; nothing is read yet. capture: must outlive it, and may grow. Context: tool. */
 struct native_symbols *native_symbols_create(const struct capture *capture);
+
+/*
+ * Look for separate debug files below another folder than /usr/lib/debug, before anything is resolved.
+ * folder: must outlive it. Context: tool.
+ */
+void native_symbols_set_folder(struct native_symbols *symbols, const char *folder);
 
 /* Give it back with all places; NULL is allowed. Context: tool. */
 void native_symbols_destroy(struct native_symbols *symbols);
@@ -54,5 +79,11 @@ uint32_t native_symbols_of_node(struct native_symbols *symbols, uint32_t native_
  * module: of the capture's table. Lives until native_symbols_destroy(). Context: tool.
  */
 const char *native_symbols_module(struct native_symbols *symbols, uint32_t module);
+
+/*
+ * Return where the names of a module have come from so far. module: of the capture's table.
+ * Context: tool.
+ */
+enum native_source native_symbols_source(const struct native_symbols *symbols, uint32_t module);
 
 #endif
