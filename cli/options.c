@@ -155,8 +155,13 @@ const struct option_row option_rows[OPTION_COUNT] = {
     [OPTION_THRESHOLD] = {'\0', "threshold", "PERCENT", "fold what is smaller (1%)", IN(TREE)},
     [OPTION_INVERTED] = {'\0', "inverted", NULL, "from the allocating function to its callers",
                          IN(TREE) | IN(FLAMEGRAPH)},
-    [OPTION_SHOW_RUNTIME] = {'\0', "show-runtime", NULL,
-                             "show the interpreter's own and import frames", MODELS | IN(DUMP)},
+    [OPTION_SHOW_RUNTIME] =
+        {'\0', "show-runtime", NULL,
+         "show the interpreter's own and import frames, what is before main() and "
+         "what hands out memory",
+         MODELS | IN(DUMP)},
+    [OPTION_NO_NATIVE] = {'\0', "no-native", NULL, "leave out native frames: Python's alone",
+                          MODELS | IN(DUMP)},
     [OPTION_SOURCE] = {'\0', "source", "none|lines", "source lines in the page (lines)",
                        IN(FLAMEGRAPH)},
     [OPTION_VERIFY] = {'\0', "verify", NULL, "read every event too, not the checksums alone",

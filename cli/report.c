@@ -136,6 +136,7 @@ static bool set_looks(struct report *report, struct error *err)
     options->is_json = values->is_set[OPTION_JSON];
     options->is_inverted = values->is_set[OPTION_INVERTED];
     options->shows_runtime = values->is_set[OPTION_SHOW_RUNTIME];
+    options->hides_native = values->is_set[OPTION_NO_NATIVE];
     options->shows_pools = values->is_set[OPTION_POOLS];
     options->is_verifying = values->is_set[OPTION_VERIFY];
     options->has_source = source == NULL || strcmp(source, "none") != 0;

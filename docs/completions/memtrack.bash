@@ -34,22 +34,22 @@ _memtrack()
         options="-h --help -o --output -f --force"
         ;;
     summary)
-        options="-h --help -o --output -f --force -q --quiet --leaks --allocated --temporary-allocations --at --range --pools --process --thread --sort -n --rows --show-runtime --json --width --color --ascii --no-pager"
+        options="-h --help -o --output -f --force -q --quiet --leaks --allocated --temporary-allocations --at --range --pools --process --thread --sort -n --rows --show-runtime --no-native --json --width --color --ascii --no-pager"
         ;;
     table)
-        options="-h --help -o --output -f --force -q --quiet --leaks --allocated --temporary-allocations --at --range --pools --process --thread --sort -n --rows --show-runtime --json --width --color --ascii --no-pager"
+        options="-h --help -o --output -f --force -q --quiet --leaks --allocated --temporary-allocations --at --range --pools --process --thread --sort -n --rows --show-runtime --no-native --json --width --color --ascii --no-pager"
         ;;
     tree)
-        options="-h --help -o --output -f --force -q --quiet --leaks --allocated --temporary-allocations --at --range --pools --process --thread --sort -n --rows --threshold --inverted --show-runtime --json --width --color --ascii --no-pager"
+        options="-h --help -o --output -f --force -q --quiet --leaks --allocated --temporary-allocations --at --range --pools --process --thread --sort -n --rows --threshold --inverted --show-runtime --no-native --json --width --color --ascii --no-pager"
         ;;
     stats)
-        options="-h --help -o --output -f --force -q --quiet --leaks --allocated --temporary-allocations --at --range --pools --process --thread -n --rows --show-runtime --json --width --color --ascii --no-pager"
+        options="-h --help -o --output -f --force -q --quiet --leaks --allocated --temporary-allocations --at --range --pools --process --thread -n --rows --show-runtime --no-native --json --width --color --ascii --no-pager"
         ;;
     flamegraph | report)
-        options="-h --help -o --output -f --force -q --quiet --leaks --allocated --temporary-allocations --at --range --pools --process --thread --inverted --show-runtime --source"
+        options="-h --help -o --output -f --force -q --quiet --leaks --allocated --temporary-allocations --at --range --pools --process --thread --inverted --show-runtime --no-native --source"
         ;;
     dump | parse)
-        options="-h --help -o --output -f --force -q --quiet --process --thread -n --rows --show-runtime --json --width --color --ascii --no-pager"
+        options="-h --help -o --output -f --force -q --quiet --process --thread -n --rows --show-runtime --no-native --json --width --color --ascii --no-pager"
         ;;
     info)
         options="-h --help -o --output -f --force -q --quiet --verify --json --width --color --ascii --no-pager"

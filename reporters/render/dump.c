@@ -71,6 +71,15 @@ static bool is_wanted(const struct dump *dump, const struct event *event)
     return options->tid == 0 || thread_of(dump, event)->tid == options->tid;
 }
 
+/* The path of a stack; 0: it is not known. */
+static uint32_t path_of(struct dump *dump, uint32_t stack_id)
+{
+    const struct capture_stack *stack = &dump->input->capture->stacks[stack_id];
+    bool has_native = stack->native_node != 0 && !dump->input->options->hides_native;
+
+    return stack->python_node != 0 || has_native ? paths_of_stack(dump->paths, stack_id) : 0;
+}
+
 /* Describe an event that allocates: its stack says by what. */
 static void describe_stack(struct dump *dump, const struct event *event, struct record *record)
 {
@@ -78,8 +87,7 @@ static void describe_stack(struct dump *dump, const struct event *event, struct 
 
     record->allocator = stack->allocator;
     record->has_bytes = true;
-    if (stack->python_node != 0)
-        record->path = paths_of_node(dump->paths, stack->python_node);
+    record->path = path_of(dump, event->stack);
     if (event->op == EVENT_MAP)
         record->map_class = stack->map_class;
 }
@@ -88,13 +96,11 @@ static void describe_stack(struct dump *dump, const struct event *event, struct 
 static bool describe_mark(struct dump *dump, const struct event *event, struct record *record)
 {
     const struct capture *capture = dump->input->capture;
-    uint32_t node = capture->stacks[event->stack].python_node;
 
     record->has_value = event->mark != MARK_INSTANT;
     if (event->mark != MARK_PHASE_END)
         record->name = capture_mark_name(capture, event->address);
-    if (node != 0)
-        record->path = paths_of_node(dump->paths, node);
+    record->path = path_of(dump, event->stack);
     switch (event->mark) {
     case MARK_INSTANT:
         record->op = "mark";
@@ -351,10 +357,13 @@ bool render_dump(const struct render_input *input, FILE *out, struct error *err)
 {
     struct capture_damage damage = {.is_damaged = false};
     struct dump dump = {.input = input, .out = out};
+    struct render_input own;
 
     dump.frames = frames_create(input->capture);
     frames_part_columns(dump.frames);
-    dump.paths = paths_create(input->capture, dump.frames, input->options->shows_runtime);
+    own = *input;
+    own.frames = dump.frames;
+    dump.paths = parts_paths(&own);
     dump.stacks = stack_json_create(dump.paths);
     json_write_init(&dump.json, out);
     show_all(&dump, &damage);

@@ -89,7 +89,8 @@ static void fit_tree(struct parts *parts)
         bool is_last = fit == &fits[FIT_COUNT - 1];
         size_t bytes;
 
-        parts->tree = page_tree_build(input->profile, input->frames, fit->threshold_ppm);
+        parts->tree = page_tree_build(input->profile, input->frames, input->options->hides_native,
+                                      fit->threshold_ppm);
         page_time_init(&parts->time, input->profile, parts->tree);
         parts->page.threshold_ppm = fit->threshold_ppm;
         bytes = tree_bytes(parts->tree);

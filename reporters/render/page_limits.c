@@ -5,6 +5,7 @@
  */
 #include "render/page_limits.h"
 
+#include "render/parts.h"
 #include "report/failures.h"
 #include "report/labels.h"
 #include "report/limits.h"
@@ -99,8 +100,7 @@ static void write_instants(struct json_writer *json, const struct profile *profi
 
 void page_limits_write(struct json_writer *json, const struct render_input *input)
 {
-    struct paths *paths =
-        paths_create(input->capture, input->frames, input->options->shows_runtime);
+    struct paths *paths = parts_paths(input);
     struct failure_rows rows = failure_rows_collect(paths, input->profile);
 
     write_limits(json, input);

@@ -8,6 +8,7 @@
 
 #include "base/hash_index.h"
 #include "base/memory.h"
+#include "report/paths.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -81,44 +82,11 @@ static void trie_finish(struct trie *trie)
     free(trie->nodes);
 }
 
-/*
- * Give every capture node that a row uses, or that lies above one, its node in the trie.
- * Returns them by capture node; the caller frees.
- */
-static uint32_t *map_capture_nodes(struct builder *builder)
-{
-    const struct capture *capture = builder->profile->capture;
-    uint32_t *mapped = memory_allocate(capture->node_count, sizeof(mapped[0]));
-    bool *is_used = memory_allocate(capture->node_count, sizeof(is_used[0]));
-
-    for (uint32_t i = 0; i < builder->profile->row_count; i++)
-        is_used[capture->stacks[builder->profile->rows[i].stack].python_node] = true;
-    for (uint32_t i = capture->node_count; i-- > 1;) {
-        if (is_used[i])
-            is_used[capture->nodes[i].parent] = true;
-    }
-    for (uint32_t i = 1; i < capture->node_count; i++) {
-        uint32_t parent = mapped[capture->nodes[i].parent], frame;
-
-        if (!is_used[i])
-            continue;
-        frame = frames_of_node(builder->frames, i);
-        mapped[i] = frames_get(builder->frames, frame)->is_hidden
-                        ? parent
-                        : trie_child(&builder->trie, parent, frame);
-    }
-    free(is_used);
-    return mapped;
-}
-
 /* Return the node of a row that has no frames: it ends with the allocator. */
-static uint32_t bare_node(struct builder *builder, const struct profile_row *row)
+static uint32_t bare_node(struct builder *builder, const struct profile_row *row, uint32_t frame)
 {
     const struct capture *capture = builder->profile->capture;
     const struct capture_stack *stack = &capture->stacks[row->stack];
-    /* Either no frame was seen, or only the interpreter's own. */
-    uint32_t frame = stack->python_node == 0 ? frames_of_node(builder->frames, 0)
-                                             : frames_of_interpreter(builder->frames);
     uint32_t node = trie_child(&builder->trie, 0, frame);
 
     if (capture->process_count > 1 && row->stream > 0 && row->stream <= capture->thread_count)
@@ -128,19 +96,51 @@ static uint32_t bare_node(struct builder *builder, const struct profile_row *row
     return trie_child(&builder->trie, node, PAGE_FRAME_ALLOCATOR + stack->allocator);
 }
 
-static void map_rows(struct builder *builder)
+/* Whether a path says only that no frame was seen, or none but the interpreter's own. */
+static bool is_bare(const struct builder *builder, const struct path *path)
+{
+    return path->parent == 0 && (path->frame == frames_of_node(builder->frames, 0) ||
+                                 path->frame == frames_of_interpreter(builder->frames));
+}
+
+/* Return the path of each row, with the runtime's frames: the page hides them; to be freed. */
+static uint32_t *paths_of_rows(const struct profile *profile, struct paths *paths)
+{
+    uint32_t *row_paths = memory_allocate(profile->row_count, sizeof(row_paths[0]));
+
+    for (uint32_t i = 0; i < profile->row_count; i++)
+        row_paths[i] = profile->rows[i].stack;
+    paths_prepare(paths, row_paths, profile->row_count);
+    for (uint32_t i = 0; i < profile->row_count; i++)
+        row_paths[i] = paths_of_stack(paths, row_paths[i]);
+    return row_paths;
+}
+
+static void map_rows(struct builder *builder, bool hides_native)
 {
     const struct profile *profile = builder->profile;
-    uint32_t *mapped = map_capture_nodes(builder);
+    struct paths *paths =
+        paths_create(profile->capture, builder->frames,
+                     PATHS_SHOW_RUNTIME | (hides_native ? PATHS_HIDE_NATIVE : 0u));
+    uint32_t *row_paths = paths_of_rows(profile, paths), path_count;
+    const struct path *all = paths_all(paths, &path_count);
+    uint32_t *mapped = memory_allocate(path_count, sizeof(mapped[0]));
 
+    for (uint32_t i = 1; i < path_count; i++) {
+        if (!is_bare(builder, &all[i]))
+            mapped[i] = trie_child(&builder->trie, mapped[all[i].parent], all[i].frame);
+    }
     builder->node_of_row = memory_allocate(profile->row_count, sizeof(builder->node_of_row[0]));
     for (uint32_t i = 0; i < profile->row_count; i++) {
-        const struct profile_row *row = &profile->rows[i];
-        uint32_t node = mapped[profile->capture->stacks[row->stack].python_node];
+        uint32_t path = row_paths[i];
 
-        builder->node_of_row[i] = node == 0 ? bare_node(builder, row) : node;
+        builder->node_of_row[i] = mapped[path] != 0
+                                      ? mapped[path]
+                                      : bare_node(builder, &profile->rows[i], all[path].frame);
     }
     free(mapped);
+    free(row_paths);
+    paths_destroy(paths);
 }
 
 static uint64_t row_measure(const struct profile_row *row, unsigned measure)
@@ -417,13 +417,13 @@ static void name_processes(struct page_tree *tree, const struct capture *capture
 }
 
 struct page_tree *page_tree_build(const struct profile *profile, struct frames *frames,
-                                  uint64_t threshold_ppm)
+                                  bool hides_native, uint64_t threshold_ppm)
 {
     struct page_tree *tree = memory_allocate(1, sizeof(*tree));
     struct builder builder = {.profile = profile, .frames = frames};
 
     trie_init(&builder.trie);
-    map_rows(&builder);
+    map_rows(&builder, hides_native);
     if (threshold_ppm > 0)
         tree->folded_stack_count = fold_small(&builder, threshold_ppm);
     place_nodes(&builder, tree, mark_used(&builder));

@@ -41,6 +41,15 @@ enum rows_sort parts_sort(const struct render_options *options)
     return ROWS_TOTAL;
 }
 
+struct paths *parts_paths(const struct render_input *input)
+{
+    const struct render_options *options = input->options;
+
+    return paths_create(input->capture, input->frames,
+                        (options->shows_runtime ? PATHS_SHOW_RUNTIME : 0u) |
+                            (options->hides_native ? PATHS_HIDE_NATIVE : 0u));
+}
+
 size_t parts_row_limit(const struct render_options *options, size_t count)
 {
     return options->rows > 0 && options->rows < count ? options->rows : count;

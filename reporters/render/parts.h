@@ -20,6 +20,9 @@ struct text_style parts_style(const struct render_options *options);
 /* Return the order of rows that the user asked for. Context: tool. */
 enum rows_sort parts_sort(const struct render_options *options);
 
+/* Return the paths of stacks as the user wants them shown; to be destroyed. Context: tool. */
+struct paths *parts_paths(const struct render_input *input);
+
 /* Return how many of count rows are to be shown. Context: tool. */
 size_t parts_row_limit(const struct render_options *options, size_t count);
 

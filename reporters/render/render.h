@@ -31,6 +31,7 @@ struct render_options {
     uint32_t tid;                         /* 0: all */
     uint32_t width_columns;               /* of the text; never 0 */
     bool is_json, has_color, is_ascii, shows_runtime, is_inverted;
+    bool hides_native;                  /* stacks are what they are in Python alone */
     bool shows_pools;                   /* the program's own pools in place of the heap */
     bool has_source;                    /* page: source lines go in */
     bool is_verifying;                  /* info: every event is read */

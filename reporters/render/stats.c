@@ -300,7 +300,7 @@ bool render_stats(const struct render_input *input, FILE *out, struct error *err
         stats_write_json(input, out);
         return parts_end(out, err);
     }
-    paths = paths_create(input->capture, input->frames, input->options->shows_runtime);
+    paths = parts_paths(input);
     parts_write_header(input, out);
     write_totals(input, out);
     stats_write_range(input, out);

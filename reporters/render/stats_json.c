@@ -195,8 +195,7 @@ static void write_overhead(struct json_writer *json, const struct capture *captu
 
 void stats_write_json(const struct render_input *input, FILE *out)
 {
-    struct paths *paths =
-        paths_create(input->capture, input->frames, input->options->shows_runtime);
+    struct paths *paths = parts_paths(input);
     struct json_writer json;
 
     json_write_init(&json, out);

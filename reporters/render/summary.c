@@ -80,7 +80,7 @@ static void write_json(const struct render_input *input, const struct function_r
 bool render_summary(const struct render_input *input, FILE *out, struct error *err)
 {
     const struct render_options *options = input->options;
-    struct paths *paths = paths_create(input->capture, input->frames, options->shows_runtime);
+    struct paths *paths = parts_paths(input);
     struct tree tree = tree_build(paths, input->profile, options->view, ROWS_TOTAL);
     struct function_rows rows = function_rows_collect(paths, &tree, parts_sort(options));
 

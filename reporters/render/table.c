@@ -134,7 +134,7 @@ static void write_json(const struct render_input *input, const struct rows *rows
 bool render_table(const struct render_input *input, FILE *out, struct error *err)
 {
     const struct render_options *options = input->options;
-    struct paths *paths = paths_create(input->capture, input->frames, options->shows_runtime);
+    struct paths *paths = parts_paths(input);
     struct rows rows = rows_collect(paths, input->profile, options->view,
                                     options->is_json ? ROWS_BY_STACK : ROWS_BY_LOCATION_ALLOCATOR,
                                     parts_sort(options));

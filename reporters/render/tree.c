@@ -310,7 +310,7 @@ static uint64_t threshold_bytes(uint64_t all_bytes, uint64_t parts_per_million)
 bool render_tree(const struct render_input *input, FILE *out, struct error *err)
 {
     const struct render_options *options = input->options;
-    struct paths *paths = paths_create(input->capture, input->frames, options->shows_runtime);
+    struct paths *paths = parts_paths(input);
     uint64_t all_bytes = parts_view_cost(input->profile, options->view).bytes;
     uint64_t least_bytes = threshold_bytes(all_bytes, options->threshold_parts_per_million);
     struct tree tree;

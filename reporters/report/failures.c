@@ -45,12 +45,16 @@ static void add(struct failure_row *to, const struct failure_row *from)
 struct failure_rows failure_rows_collect(struct paths *paths, const struct profile *profile)
 {
     struct failure_row *rows = memory_allocate(profile->failure_count, sizeof(*rows));
+    uint32_t *stacks = memory_allocate(profile->failure_count, sizeof(*stacks));
     size_t count = 0;
 
+    for (uint32_t i = 0; i < profile->failure_count; i++)
+        stacks[i] = profile->failures[i].stack;
+    paths_prepare(paths, stacks, profile->failure_count);
+    free(stacks);
     for (uint32_t i = 0; i < profile->failure_count; i++) {
         const struct profile_failure *failure = &profile->failures[i];
-        uint32_t node = profile->capture->stacks[failure->stack].python_node, path_count;
-        uint32_t path = paths_of_node(paths, node);
+        uint32_t path = paths_of_stack(paths, failure->stack), path_count;
 
         rows[i] = (struct failure_row){paths_all(paths, &path_count)[path].frame, failure->count,
                                        failure->largest_bytes, failure->first_ns, failure->last_ns};

@@ -55,11 +55,27 @@ static int compare_as_asked(const void *first, const void *second, void *user)
     return result != 0 ? result : compare_keys_and_streams(a, b);
 }
 
+void paths_prepare_view(struct paths *paths, const struct profile *profile, enum profile_view view)
+{
+    uint32_t *stacks = memory_allocate(profile->row_count, sizeof(stacks[0]));
+    size_t count = 0;
+
+    for (uint32_t i = 0; i < profile->row_count; i++) {
+        const struct profile_cost *cost = &profile->rows[i].costs[view];
+
+        if (cost->allocations > 0 || cost->bytes > 0)
+            stacks[count++] = profile->rows[i].stack;
+    }
+    paths_prepare(paths, stacks, count);
+    free(stacks);
+}
+
 static size_t fill_rows(struct row *rows, struct paths *paths, const struct profile *profile,
                         enum profile_view view, enum rows_group group)
 {
     size_t count = 0;
 
+    paths_prepare_view(paths, profile, view);
     for (uint32_t i = 0; i < profile->row_count; i++) {
         const struct profile_row *from = &profile->rows[i];
         const struct capture_stack *stack = &profile->capture->stacks[from->stack];
@@ -68,7 +84,7 @@ static size_t fill_rows(struct row *rows, struct paths *paths, const struct prof
 
         if (row.cost.allocations == 0 && row.cost.bytes == 0)
             continue;
-        row.path = paths_of_node(paths, stack->python_node);
+        row.path = paths_of_stack(paths, from->stack);
         row.frame = paths_all(paths, &path_count)[row.path].frame;
         if (group != ROWS_BY_STACK)
             row.path = 0;

@@ -41,6 +41,9 @@ struct rows {
     size_t count;
 };
 
+/* Say that the stacks with a part in a view will be asked for: paths_prepare(). Context: tool. */
+void paths_prepare_view(struct paths *paths, const struct profile *profile, enum profile_view view);
+
 /*
  * Collect the rows that have a part in the view.
  * Context: tool.

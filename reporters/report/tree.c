@@ -77,15 +77,15 @@ static void link_children(const struct tree *tree, const struct paths *paths, en
 static struct profile_cost *collect_own(struct paths *paths, const struct profile *profile,
                                         enum profile_view view, uint32_t *ret_count)
 {
-    const struct capture_stack *stacks = profile->capture->stacks;
     uint32_t *row_paths = memory_allocate(profile->row_count, sizeof(row_paths[0]));
     struct profile_cost *own;
 
+    paths_prepare_view(paths, profile, view);
     for (uint32_t i = 0; i < profile->row_count; i++) {
         const struct profile_cost *cost = &profile->rows[i].costs[view];
 
         if (cost->allocations > 0 || cost->bytes > 0)
-            row_paths[i] = paths_of_node(paths, stacks[profile->rows[i].stack].python_node);
+            row_paths[i] = paths_of_stack(paths, profile->rows[i].stack);
     }
     paths_all(paths, ret_count);
     own = memory_allocate(*ret_count, sizeof(own[0]));

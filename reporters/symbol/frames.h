@@ -10,6 +10,7 @@
 #include "capture/capture.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum frame_kind {
@@ -22,13 +23,14 @@ enum frame_kind {
 struct frame {
     const char *function; /* qualified name; never NULL. As recorded: may hold any character */
     const char *file;     /* "" when there is none */
-    const char *module;   /* NULL when there is none */
+    const char *module;   /* of native code: "libfoo.so.1"; NULL when there is none */
     uint32_t line;        /* 0: none */
     uint32_t column;      /* 1-based; 0: none, or not the same in all nodes seen */
     uint32_t first_line;  /* of the function */
     uint8_t kind;         /* enum frame_kind */
     bool is_hidden;       /* an interpreter shim: never shown */
-    bool is_runtime;      /* importlib and runpy frames: shown with --show-runtime */
+    bool is_runtime; /* importlib, runpy, code of the interpreter, what is before main() and what
+                             hands out memory: shown with --show-runtime */
 };
 
 struct frames;
@@ -57,6 +59,30 @@ uint32_t frames_of_node(struct frames *frames, uint32_t node);
  * bytes are not lost. Context: tool.
  */
 uint32_t frames_of_interpreter(struct frames *frames);
+
+/*
+ * Return the frame id of [C runtime]: stands for a stack without Python whose frames are all hidden.
+ * Context: tool.
+ */
+uint32_t frames_of_start(struct frames *frames);
+
+/*
+ * Say which native nodes will be asked for: their names, and those of the frames above them, are found
+ * all at once, which takes far less time than one by one. May be called again. Without it all native
+ * frames of the capture are looked up when the first one is asked for.
+ * native_nodes: in any order, 0 and repeated ones are passed over. Context: tool.
+ */
+void frames_prepare_native(struct frames *frames, const uint32_t *native_nodes, size_t count);
+
+/*
+ * Return how many frames a native node has, 1 or more: functions may be inlined into each other.
+ * native_node: 1 .. native_node_count - 1. ret_frames: their ids, outermost first; valid until the
+ * next call. Context: tool.
+ */
+uint32_t frames_of_native(struct frames *frames, uint32_t native_node, const uint32_t **ret_frames);
+
+/* Return whether a native node lies in the code of an interpreter of Python. Context: tool. */
+bool frames_is_interpreter(const struct frames *frames, uint32_t native_node);
 
 /* Return a frame by id; valid until frames_destroy(). Context: tool. */
 const struct frame *frames_get(const struct frames *frames, uint32_t id);

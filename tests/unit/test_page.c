@@ -124,7 +124,8 @@ TEST(a_tree_holds_all_bytes_whatever_is_folded)
     uint32_t last_count = UINT32_MAX;
 
     for (size_t i = 0; i < sizeof(thresholds) / sizeof(thresholds[0]); i++) {
-        struct page_tree *tree = page_tree_build(&world->profile, world->frames, thresholds[i]);
+        struct page_tree *tree =
+            page_tree_build(&world->profile, world->frames, false, thresholds[i]);
 
         test_case("threshold %" PRIu64, thresholds[i]);
         check_tree(world, tree);
@@ -139,7 +140,7 @@ TEST(a_tree_holds_all_bytes_whatever_is_folded)
 TEST(folded_stacks_have_a_box_of_their_own)
 {
     struct world *world = make_world();
-    struct page_tree *tree = page_tree_build(&world->profile, world->frames, 20000);
+    struct page_tree *tree = page_tree_build(&world->profile, world->frames, false, 20000);
     uint32_t folded_count = 0;
 
     for (uint32_t i = 1; i < tree->node_count; i++)
@@ -153,7 +154,7 @@ TEST(folded_stacks_have_a_box_of_their_own)
 TEST(hidden_frames_are_not_in_the_tree_and_stacks_without_frames_are)
 {
     struct world *world = make_world();
-    struct page_tree *tree = page_tree_build(&world->profile, world->frames, 0);
+    struct page_tree *tree = page_tree_build(&world->profile, world->frames, false, 0);
     bool has_native = false;
 
     for (uint32_t i = 1; i < tree->node_count; i++) {
@@ -186,7 +187,7 @@ TEST(native_memory_of_several_processes_is_told_apart)
     world->capture.thread_count = 3;
     for (uint32_t i = NODES - 2; i <= NODES; i++)
         world->rows[i].stack = NODES + 1;
-    tree = page_tree_build(&world->profile, world->frames, 0);
+    tree = page_tree_build(&world->profile, world->frames, false, 0);
     check_tree(world, tree);
     for (uint32_t i = 1; i < tree->node_count; i++) {
         const char *parent;
@@ -208,7 +209,7 @@ TEST(a_profile_without_rows_has_a_tree_of_the_root)
     struct page_tree *tree;
 
     world->profile.row_count = 0;
-    tree = page_tree_build(&world->profile, world->frames, 10);
+    tree = page_tree_build(&world->profile, world->frames, false, 10);
     CHECK_EQUAL(tree->node_count, 1);
     CHECK_EQUAL(tree->row_count, 0);
     page_tree_destroy(tree);
@@ -261,7 +262,7 @@ TEST(merging_keeps_what_each_row_holds)
     static const size_t limits[] = {100000, 10000, 1000, 100, 10, 1};
     static struct sums before, after;
     struct world *world = make_world();
-    struct page_tree *tree = page_tree_build(&world->profile, world->frames, 0);
+    struct page_tree *tree = page_tree_build(&world->profile, world->frames, false, 0);
 
     make_intervals(world);
     for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
@@ -288,13 +289,13 @@ TEST(intervals_of_rows_that_became_one_are_one)
     static struct profile_interval intervals[] = {
         {10, 1, 5, 100, 1}, {10, 2, 5, 30, 1}, {20, 1, 5, 11, 2}};
     struct world *world = make_world();
-    struct page_tree *tree = page_tree_build(&world->profile, world->frames, 2000000);
+    struct page_tree *tree = page_tree_build(&world->profile, world->frames, false, 2000000);
     struct page_time time;
 
     /* Folded into the root's one box; stream and allocator of both rows are made equal. */
     page_tree_destroy(tree);
     world->rows[20].stream = world->rows[10].stream;
-    tree = page_tree_build(&world->profile, world->frames, 2000000);
+    tree = page_tree_build(&world->profile, world->frames, false, 2000000);
     CHECK_EQUAL(tree->row_of_profile_row[10], tree->row_of_profile_row[20]);
     world->profile.intervals = intervals;
     world->profile.interval_count = 3;

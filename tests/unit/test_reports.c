@@ -18,7 +18,7 @@ static struct setting begin(const struct capture *capture, bool shows_runtime)
 {
     struct setting setting = {.frames = frames_create(capture)};
 
-    setting.paths = paths_create(capture, setting.frames, shows_runtime);
+    setting.paths = paths_create(capture, setting.frames, shows_runtime ? PATHS_SHOW_RUNTIME : 0u);
     return setting;
 }
 
@@ -59,16 +59,16 @@ TEST(hidden_frames_are_left_out_of_paths)
 {
     struct setting setting = begin(&sample_capture, false);
 
-    CHECK_TEXT(path_text(&setting, paths_of_node(setting.paths, 7)),
+    CHECK_TEXT(path_text(&setting, paths_of_stack(setting.paths, 4)),
                "/<module>/main/Model.fit/Model.fit/Model.fit");
-    CHECK_TEXT(path_text(&setting, paths_of_node(setting.paths, 8)), "/<module>");
-    CHECK_TEXT(path_text(&setting, paths_of_node(setting.paths, 11)),
+    CHECK_TEXT(path_text(&setting, paths_of_stack(setting.paths, 5)), "/<module>");
+    CHECK_TEXT(path_text(&setting, paths_of_stack(setting.paths, 9)),
                "/<module>/main/load/[signal handler]");
-    CHECK_TEXT(path_text(&setting, paths_of_node(setting.paths, 10)), "/[interpreter]");
-    CHECK_TEXT(path_text(&setting, paths_of_node(setting.paths, 0)), "/[no Python stack]");
+    CHECK_TEXT(path_text(&setting, paths_of_stack(setting.paths, 7)), "/[interpreter]");
+    CHECK_TEXT(path_text(&setting, paths_of_stack(setting.paths, 8)), "/[no Python stack]");
     end(&setting);
     setting = begin(&sample_capture, true);
-    CHECK_TEXT(path_text(&setting, paths_of_node(setting.paths, 10)), "/_find_and_load");
+    CHECK_TEXT(path_text(&setting, paths_of_stack(setting.paths, 7)), "/_find_and_load");
     end(&setting);
 }
 
