@@ -162,7 +162,9 @@ const struct option_row option_rows[OPTION_COUNT] = {
          MODELS | IN(DUMP)},
     [OPTION_NO_NATIVE] = {'\0', "no-native", NULL, "leave out native frames: Python's alone",
                           MODELS | IN(DUMP)},
-    [OPTION_SOURCE] = {'\0', "source", "none|lines", "source lines in the page (lines)",
+    [OPTION_SOURCE] = {'\0', "source", "none|lines|context",
+                       "source text in the page: none, the lines that allocate, or those around "
+                       "them too (context)",
                        IN(FLAMEGRAPH)},
     [OPTION_VERIFY] = {'\0', "verify", NULL, "read every event too, not the checksums alone",
                        IN(INFO)},

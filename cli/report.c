@@ -109,6 +109,13 @@ static enum terminal_color chosen_color(const char *name)
     return strcmp(name, "always") == 0 ? COLOR_ALWAYS : COLOR_NEVER;
 }
 
+static enum render_source chosen_source(const char *name)
+{
+    if (name == NULL || strcmp(name, "context") == 0)
+        return SOURCE_CONTEXT;
+    return strcmp(name, "lines") == 0 ? SOURCE_LINES : SOURCE_NONE;
+}
+
 /* Whether the text goes to standard output, not into a file. */
 static bool is_to_standard_output(const struct report *report)
 {
@@ -123,7 +130,6 @@ static bool set_looks(struct report *report, struct error *err)
     struct render_options *options = &report->options;
     bool is_standard = is_to_standard_output(report);
     bool is_terminal = is_standard && isatty(STDOUT_FILENO);
-    const char *source = values->values[OPTION_SOURCE];
     uint64_t width = is_standard ? terminal_columns(STDOUT_FILENO) : TERMINAL_FILE_COLUMNS;
 
     if (!options_number(values, OPTION_WIDTH, TERMINAL_LEAST_COLUMNS, TEXT_MAX_COLUMNS, &width,
@@ -139,7 +145,7 @@ static bool set_looks(struct report *report, struct error *err)
     options->hides_native = values->is_set[OPTION_NO_NATIVE];
     options->shows_pools = values->is_set[OPTION_POOLS];
     options->is_verifying = values->is_set[OPTION_VERIFY];
-    options->has_source = source == NULL || strcmp(source, "none") != 0;
+    options->source = chosen_source(values->values[OPTION_SOURCE]);
     return true;
 }
 

@@ -18,7 +18,7 @@ _memtrack()
         return
         ;;
     --source)
-        COMPREPLY=($(compgen -W "none lines" -- "$word"))
+        COMPREPLY=($(compgen -W "none lines context" -- "$word"))
         return
         ;;
     --color)

@@ -51,6 +51,7 @@ struct profile_sample {
     uint64_t heap_blocks;
     uint64_t rss_bytes; /* all processes, the most in its bucket; 0 before the first sample */
     uint64_t failed_allocations; /* in its bucket */
+    uint64_t allocations;        /* up to its instant; 0 where the capture has not stored that */
 };
 
 #define PROFILE_NEVER UINT32_MAX

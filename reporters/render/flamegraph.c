@@ -5,9 +5,9 @@
  * the limits below, whatever the capture's size; the same capture and options give the same bytes.
  */
 #include "render/page_columns.h"
-#include "render/page_frame.h"
 #include "render/page_meta.h"
 #include "render/page_pack.h"
+#include "render/page_source.h"
 #include "render/page_static.h"
 #include "render/page_time.h"
 #include "render/page_tree.h"
@@ -109,6 +109,7 @@ enum data_section {
     DATA_ROWS,
     DATA_INTERVALS,
     DATA_SAMPLES,
+    DATA_SOURCES,
     DATA_STRINGS, /* last: the others add to them */
     DATA_COUNT,
 };
@@ -117,7 +118,8 @@ static bool write_data(struct parts *parts, FILE *out, struct error *err)
 {
     static const char *const names[] = {
         [DATA_FRAMES] = "frames",       [DATA_NODES] = "nodes",     [DATA_ROWS] = "rows",
-        [DATA_INTERVALS] = "intervals", [DATA_SAMPLES] = "samples", [DATA_STRINGS] = "strings",
+        [DATA_INTERVALS] = "intervals", [DATA_SAMPLES] = "samples", [DATA_SOURCES] = "sources",
+        [DATA_STRINGS] = "strings",
     };
     const struct profile *profile = parts->page.input->profile;
     bool is_written = true;
@@ -141,6 +143,9 @@ static bool write_data(struct parts *parts, FILE *out, struct error *err)
             break;
         case DATA_SAMPLES:
             page_columns_samples(profile, &content);
+            break;
+        case DATA_SOURCES:
+            page_sources_pack(&parts->sources, &content);
             break;
         case DATA_STRINGS:
             page_strings_pack(&parts->strings, &content);
@@ -174,9 +179,9 @@ bool render_flamegraph(const struct render_input *input, FILE *out, struct error
     bool is_written;
 
     fit_tree(&parts);
-    if (input->options->has_source)
+    if (input->options->source != SOURCE_NONE)
         page_sources_init(&parts.sources, input->capture, input->frames, parts.tree,
-                          &parts.strings);
+                          input->options->source == SOURCE_CONTEXT, &parts.strings);
     parts.page.tree = parts.tree;
     parts.page.time = &parts.time;
     parts.page.strings = &parts.strings;

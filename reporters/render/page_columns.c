@@ -3,6 +3,8 @@
  */
 #include "render/page_columns.h"
 
+#include "render/page_frame.h"
+
 enum {
     FRAME_RUNTIME = 1 << 2, /* in the column of kinds */
 };
@@ -108,4 +110,7 @@ void page_columns_samples(const struct profile *profile, struct page_bytes *to)
     for (uint32_t i = 0; i < profile->sample_count; i++)
         page_bytes_add_folded(
             to, (int64_t)(samples[i].rss_bytes - (i > 0 ? &samples[i - 1] : &zero)->rss_bytes));
+    for (uint32_t i = 0; i < profile->sample_count; i++)
+        page_bytes_add_folded(
+            to, (int64_t)(samples[i].allocations - (i > 0 ? &samples[i - 1] : &zero)->allocations));
 }

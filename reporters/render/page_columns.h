@@ -8,8 +8,8 @@
 #ifndef RENDER_PAGE_COLUMNS_H
 #define RENDER_PAGE_COLUMNS_H
 
-#include "render/page_frame.h"
 #include "render/page_pack.h"
+#include "render/page_source.h"
 #include "render/page_time.h"
 #include "render/page_tree.h"
 
@@ -41,7 +41,7 @@ void page_columns_intervals(const struct page_time *time, struct page_bytes *to)
 
 /*
  * Append the columns of the samples, each folded from the sample before: time, heap bytes, heap
- * blocks, RSS. Context: tool.
+ * blocks, RSS, allocations up to it. Context: tool.
  */
 void page_columns_samples(const struct profile *profile, struct page_bytes *to);
 

@@ -207,6 +207,7 @@ static void write_counts(struct json_writer *json, const struct page *page)
     json_write_number(json, "rows", page->tree->row_count);
     json_write_number(json, "intervals", page->time->interval_count);
     json_write_number(json, "samples", page->input->profile->sample_count);
+    json_write_number(json, "sources", page_sources_files(page->sources));
     json_write_close(json);
 }
 

@@ -4,7 +4,7 @@
 #ifndef RENDER_PAGE_META_H
 #define RENDER_PAGE_META_H
 
-#include "render/page_frame.h"
+#include "render/page_source.h"
 #include "render/page_time.h"
 #include "render/page_tree.h"
 #include "render/render.h"

@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "print/units.h"
+#include "render/page_frame.h"
 #include "render/parts.h"
 #include "report/labels.h"
 

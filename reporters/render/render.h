@@ -20,6 +20,13 @@ enum render_sort {
     SORT_NAME = 3,
 };
 
+/* What of the program's source goes into the page. */
+enum render_source {
+    SOURCE_NONE = 0,
+    SOURCE_LINES = 1,   /* the lines that frames are at */
+    SOURCE_CONTEXT = 2, /* and those around them */
+};
+
 /* What the user asked for; strings are the caller's. */
 struct render_options {
     enum profile_view view;
@@ -33,7 +40,7 @@ struct render_options {
     bool is_json, has_color, is_ascii, shows_runtime, is_inverted;
     bool hides_native;                  /* stacks are what they are in Python alone */
     bool shows_pools;                   /* the program's own pools in place of the heap */
-    bool has_source;                    /* page: source lines go in */
+    enum render_source source;          /* page */
     bool is_verifying;                  /* info: every event is read */
     uint32_t first_sample, last_sample; /* page, VIEW_WINDOW: of the time that is shown first */
 };

@@ -110,8 +110,6 @@ static void cut_into_lines(struct source_file *file, size_t length_bytes)
         size_t end = newline != NULL ? (size_t)(newline - file->text) : length_bytes;
         size_t next = end + 1;
 
-        while (begin < end && is_space(file->text[begin]))
-            begin++;
         while (end > begin && is_space(file->text[end - 1]))
             end--;
         file->text[end] = '\0';
@@ -164,7 +162,7 @@ void source_destroy(struct source *source)
     free(source);
 }
 
-const char *source_line(struct source *source, const char *file, uint32_t line)
+const char *source_indented_line(struct source *source, const char *file, uint32_t line)
 {
     uint64_t hash = XXH3_64bits(file, strlen(file));
     uint32_t found = hash_index_find(&source->index, hash, name_equals, source->files, file);
@@ -181,4 +179,13 @@ const char *source_line(struct source *source, const char *file, uint32_t line)
     if (line == 0 || line > entry->line_count)
         return NULL;
     return entry->text + entry->line_offsets[line - 1];
+}
+
+const char *source_line(struct source *source, const char *file, uint32_t line)
+{
+    const char *text = source_indented_line(source, file, line);
+
+    while (text != NULL && is_space(*text))
+        text++;
+    return text;
 }

@@ -28,4 +28,7 @@ void source_destroy(struct source *source);
  */
 const char *source_line(struct source *source, const char *file, uint32_t line);
 
+/* The same, with the white space that it begins with. Context: tool. */
+const char *source_indented_line(struct source *source, const char *file, uint32_t line);
+
 #endif

@@ -240,6 +240,7 @@ TEST(source_lines_are_found_where_the_program_ran)
     CHECK_TEXT(source_line(source, "a.py", 1), "import os");
     CHECK_TEXT(source_line(source, "a.py", 2), "");
     CHECK_TEXT(source_line(source, "a.py", 3), "x = 1");
+    CHECK_TEXT(source_indented_line(source, "a.py", 3), "    x = 1");
     CHECK_TEXT(source_line(source, "a.py", 4), "last");
     CHECK(source_line(source, "a.py", 5) == NULL);
     CHECK(source_line(source, "a.py", 0) == NULL);

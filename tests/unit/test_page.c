@@ -6,10 +6,13 @@
 #include "base/memory.h"
 #include "render/page_frame.h"
 #include "render/page_pack.h"
+#include "render/page_source.h"
 #include "render/page_time.h"
 #include "render/page_tree.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     CODES = 5,
@@ -307,6 +310,63 @@ TEST(intervals_of_rows_that_became_one_are_one)
     page_time_finish(&time);
     page_tree_destroy(tree);
     frames_destroy(world->frames);
+}
+
+/* The page's string of a number. */
+static const char *string_of(const struct page_strings *strings, uint32_t number)
+{
+    static char text[256];
+    const struct page_string *string = &strings->strings[number];
+
+    snprintf(text, sizeof(text), "%.*s", (int)string->length_bytes,
+             (const char *)strings->text.bytes + string->offset);
+    return text;
+}
+
+TEST(source_is_the_lines_of_frames_and_those_around_them)
+{
+    struct world *world = make_world();
+    struct page_tree *tree = page_tree_build(&world->profile, world->frames, false, 0);
+    char directory[] = "memtrack-test-XXXXXX", path[64];
+    struct page_strings strings = {.count = 0};
+    struct page_bytes columns = {.bytes = NULL};
+    struct page_sources sources;
+    FILE *file;
+
+    CHECK(mkdtemp(directory) != NULL);
+    snprintf(path, sizeof(path), "%s/app.py", directory);
+    file = fopen(path, "w");
+    CHECK(file != NULL);
+    for (int i = 1; i <= 20; i++)
+        fprintf(file, i == 4 ? "\n" : "    line %d  \n", i);
+    CHECK(fclose(file) == 0);
+    world->capture.session.directory = directory;
+
+    page_sources_init(&sources, &world->capture, world->frames, tree, false, &strings);
+    CHECK_EQUAL(sources.line_count, 3); /* of lines 1, 2, 4 and 5, of which one is empty */
+    CHECK_EQUAL(page_sources_files(&sources), 0);
+    page_sources_finish(&sources);
+
+    page_sources_init(&sources, &world->capture, world->frames, tree, true, &strings);
+    CHECK_EQUAL(sources.line_count, 3);
+    CHECK_EQUAL(page_sources_files(&sources), 1);
+    CHECK_EQUAL(sources.context_count, 9); /* the last frame's line is 5 */
+    CHECK_TEXT(string_of(&strings, sources.lines[8].file), "app.py");
+    CHECK_EQUAL(sources.lines[8].line, 9);
+    CHECK_TEXT(string_of(&strings, sources.lines[8].text), "    line 9");
+    page_sources_pack(&sources, &columns);
+    CHECK_EQUAL(columns.size_bytes, 1 + 1 + 9 + 9);
+    CHECK_EQUAL(columns.bytes[1], 9);
+    CHECK_EQUAL(columns.bytes[2], 1);
+    CHECK_EQUAL(columns.bytes[3], 1); /* from the line before */
+    page_bytes_finish(&columns);
+    page_sources_finish(&sources);
+
+    page_strings_finish(&strings);
+    page_tree_destroy(tree);
+    frames_destroy(world->frames);
+    unlink(path);
+    rmdir(directory);
 }
 
 TEST(what_is_not_utf8_becomes_the_replacement_character)

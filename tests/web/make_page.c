@@ -93,6 +93,7 @@ struct world {
     struct block *blocks;
     size_t block_count;
     uint64_t *heap_bytes, *heap_blocks;     /* by tick */
+    uint64_t *allocations;                  /* up to it */
     uint32_t sample_ticks[PROFILE_BUCKETS]; /* by bucket */
 };
 
@@ -236,17 +237,20 @@ static void count_heap(struct world *world)
 {
     world->heap_bytes = memory_allocate(TICKS + 1, sizeof(uint64_t));
     world->heap_blocks = memory_allocate(TICKS + 1, sizeof(uint64_t));
+    world->allocations = memory_allocate(TICKS + 1, sizeof(uint64_t));
     for (size_t i = 0; i < world->block_count; i++) {
         const struct block *block = &world->blocks[i];
 
         world->heap_bytes[block->from_tick] += block->bytes;
         world->heap_blocks[block->from_tick]++;
+        world->allocations[block->from_tick]++;
         world->heap_bytes[block->to_tick] -= block->bytes;
         world->heap_blocks[block->to_tick]--;
     }
     for (uint32_t tick = 1; tick < TICKS; tick++) {
         world->heap_bytes[tick] += world->heap_bytes[tick - 1];
         world->heap_blocks[tick] += world->heap_blocks[tick - 1];
+        world->allocations[tick] += world->allocations[tick - 1];
     }
 }
 
@@ -276,6 +280,7 @@ static void make_samples(struct world *world)
             .heap_bytes = world->heap_bytes[highest],
             .heap_blocks = world->heap_blocks[highest],
             .rss_bytes = rss_bytes,
+            .allocations = world->allocations[highest],
         };
         if (world->heap_bytes[highest] > profile->totals.peak_bytes) {
             profile->peak_sample = bucket;
@@ -328,6 +333,33 @@ static void make_limits(struct world *world)
     profile->samples[PROFILE_BUCKETS / 4].failed_allocations = 3;
     profile->samples[PROFILE_BUCKETS / 2].failed_allocations = 1;
     profile->totals.failed_allocations = 4;
+}
+
+/* What the program said of itself: two marks, a phase in another. */
+static void make_words(struct profile *profile)
+{
+    static struct profile_mark marks[2];
+    static struct profile_phase phases[2];
+    uint64_t end_ns = profile->end_ns;
+
+    marks[0] = (struct profile_mark){.name = "loaded", .time_ns = end_ns / 8};
+    marks[1] = (struct profile_mark){.name = "<b>bold</b>", .time_ns = end_ns / 2};
+    phases[0] = (struct profile_phase){
+        .name = "training", .from_ns = end_ns / 8, .to_ns = end_ns / 4 * 3, .has_ended = true};
+    phases[1] = (struct profile_phase){
+        .name = "epoch 2", .from_ns = end_ns / 2, .to_ns = end_ns / 8 * 5, .has_ended = true};
+    for (unsigned i = 0; i < 2; i++) {
+        for (uint32_t bucket = 0; bucket < profile->sample_count; bucket++) {
+            const struct profile_sample *sample = &profile->samples[bucket];
+
+            if (sample->time_ns >= phases[i].from_ns && sample->time_ns <= phases[i].to_ns &&
+                sample->heap_bytes > phases[i].peak_bytes)
+                phases[i].peak_bytes = sample->heap_bytes;
+        }
+    }
+    profile->marks = marks;
+    profile->phases = phases;
+    profile->mark_count = profile->phase_count = profile->sample_count > 0 ? 2 : 0;
 }
 
 /* The first bucket whose sample is at a tick or later. */
@@ -471,6 +503,7 @@ static void make_world(struct world *world, uint32_t stack_count, size_t block_c
     count_heap(world);
     make_samples(world);
     make_limits(world);
+    make_words(profile);
     make_intervals(world);
     count_rows(world);
     count_owners(world);
@@ -521,7 +554,7 @@ static void write_expected(FILE *out, const struct world *world)
 int main(int argc, char **argv)
 {
     static struct world world;
-    struct render_options options = {.temporary_threshold = 1, .has_source = true};
+    struct render_options options = {.temporary_threshold = 1, .source = SOURCE_CONTEXT};
     struct render_input input = {
         .capture = &world.capture, .profile = &world.profile, .options = &options};
     struct error err;

@@ -1,5 +1,6 @@
 // @ts-check
 // What each row holds in a view of a range of time: one scan over rows or intervals.
+import { NOWHERE } from './forest.js';
 import { VIEW_ALLOCATED, VIEW_LEAKS, VIEW_PEAK, VIEW_TEMPORARY } from './model.js';
 
 /** @typedef {import('./model.js').Model} Model */
@@ -11,8 +12,6 @@ import { VIEW_ALLOCATED, VIEW_LEAKS, VIEW_PEAK, VIEW_TEMPORARY } from './model.j
  * @property {Mode} mode
  * @property {number} from first sample of the range
  * @property {number} to last sample of the range
- * @property {number} thread of the rows; -1: all
- * @property {number} allocator of the rows; -1: all
  *
  * @typedef {object} RowCosts
  * @property {Float64Array} bytes by row; rows that the query leaves out are 0
@@ -94,11 +93,43 @@ function sumRange(model, query) {
 }
 
 /**
+ * Which rows a filter leaves.
+ * @param {Model} model
+ * @param {{thread: number, process: number, allocator: number}} filter -1: all
+ * @param {Uint32Array} site rows that are nowhere are left out too
+ * @returns {Uint8Array} by row
+ */
+export function filterRows({ rows, meta }, filter, site) {
+    const mask = new Uint8Array(rows.count);
+    const { thread, process, allocator } = filter;
+    for (let i = 0; i < rows.count; i++) {
+        mask[i] =
+            (thread < 0 || rows.thread[i] === thread) &&
+            (allocator < 0 || rows.allocator[i] === allocator) &&
+            (process < 0 || meta.threads[rows.thread[i] - 1]?.process === process) &&
+            site[i] !== NOWHERE
+                ? 1
+                : 0;
+    }
+    return mask;
+}
+
+/**
+ * Live bytes of each row at one sample.
+ * @param {Model} model
+ * @param {number} at
+ */
+export function liveRows(model, at) {
+    return sumIntervals(model, (from, to) => from <= at && to > at).bytes;
+}
+
+/**
  * @param {Model} model
  * @param {Query} query
+ * @param {Uint8Array | null} [mask] by row; others are left out
  * @returns {RowCosts}
  */
-export function sumRows(model, query) {
+export function sumRows(model, query, mask = null) {
     const views = {
         peak: VIEW_PEAK,
         leaks: VIEW_LEAKS,
@@ -108,16 +139,8 @@ export function sumRows(model, query) {
     };
     const isWhole = isWholeRun(model, query) || query.mode === 'temporary';
     const costs = isWhole ? wholeRun(model, views[query.mode]) : sumRange(model, query);
-    const { thread, allocator } = model.rows;
-    if (query.thread >= 0 || query.allocator >= 0) {
-        for (let i = 0; i < costs.bytes.length; i++) {
-            if (
-                (query.thread >= 0 && thread[i] !== query.thread) ||
-                (query.allocator >= 0 && allocator[i] !== query.allocator)
-            ) {
-                costs.bytes[i] = costs.allocations[i] = 0;
-            }
-        }
+    for (let i = 0; mask && i < mask.length; i++) {
+        if (mask[i] === 0) costs.bytes[i] = costs.allocations[i] = 0;
     }
     let sample = -1;
     if (query.mode === 'peak' && model.samples.count > 0) {
@@ -139,19 +162,18 @@ export function familyOf(allocator) {
 }
 
 /**
- * Live bytes of each family at each sample, of the rows that a filter leaves.
+ * Live bytes of each family at each sample.
  * @param {Model} model
- * @param {{thread: number, allocator: number}} filter -1: all
+ * @param {Uint8Array | null} mask by row; others are left out
  * @returns {Float64Array[]} by family, by sample
  */
-export function familyCurves(model, filter) {
+export function familyCurves(model, mask) {
     const { count } = model.samples;
     const { rows, intervals } = model;
     const curves = FAMILIES.map(() => new Float64Array(count + 2));
     for (let i = 0; i < intervals.count; i++) {
         const row = intervals.row[i];
-        if (filter.thread >= 0 && rows.thread[row] !== filter.thread) continue;
-        if (filter.allocator >= 0 && rows.allocator[row] !== filter.allocator) continue;
+        if (mask && mask[row] === 0) continue;
         const curve = curves[familyOf(rows.allocator[row])];
         curve[intervals.from[i]] += intervals.bytes[i];
         curve[intervals.to[i]] -= intervals.bytes[i];

@@ -1,33 +1,62 @@
 // @ts-check
 // The page at work: state, the trees and numbers that follow from it, and what shows them.
-import { familyCurves, familyOf, sumRows } from './aggregate.js';
-import { makeCaption } from './caption.js';
+import { familyCurves, familyOf, filterRows, liveRows, sumRows } from './aggregate.js';
+import { showCaption } from './caption.js';
 import { Palette } from './color.js';
-import { showDetails, showTip, spokenNode, stackText } from './details.js';
+import { showDetails, showTip, spokenNode } from './details.js';
 import { byId } from './dom.js';
 import { Flame } from './flame.js';
-import { formatBytes, formatCount, formatShare, formatTime } from './format.js';
+import { formatBytes, formatChange, formatCount, formatShare, formatTime } from './format.js';
+import { addGroups, groupRows } from './groups.js';
+import { GroupTables } from './grouptables.js';
 import { renderInfo } from './info.js';
-import { Names } from './names.js';
+import { Names, isSameFunction } from './names.js';
 import { findPath, formatLink, hashPath } from './permalink.js';
+import { Sandwich } from './sandwich.js';
 import { makeMatcher, matchFrames, matchNodes } from './search.js';
+import { SourcePanel } from './source.js';
 import { LABELS, TABS, readState, stateFields } from './state.js';
 import { Table } from './table.js';
 import { Timeline } from './timeline.js';
-import { buildTree, hasRecursion, layoutTree, ownCosts, totalCosts } from './tree.js';
+import {
+    arrangeTree,
+    buildForest,
+    hasNative,
+    hasRecursion,
+    layoutTree,
+    ownCosts,
+    totalCosts,
+} from './tree.js';
+import { TreeTable } from './treetable.js';
 
 /** @typedef {import('./model.js').Model} Model */
 /** @typedef {import('./tree.js').Tree} Tree */
+/** @typedef {import('./state.js').State} State */
+
+/** A change of these makes another tree. */
+/** @type {(keyof State)[]} */
+const SHAPING = ['isInverted', 'showsRuntime', 'hidesNative', 'foldsRecursion', 'groupBy', 'steps'];
+/** @type {(keyof State)[]} */
+const FILTERS = ['thread', 'process', 'allocator'];
 
 export class App {
+    /** @type {import('./forest.js').Forest} */
+    forest;
     /** @type {Tree} */
     tree;
+    /** @type {Tree | null} */
+    knownPlain = null;
+    /** @type {Uint8Array} */
+    mask;
     /** @type {import('./tree.js').Layout} */
     layout;
     /** @type {import('./details.js').Costs} */
     costs;
     /** @type {import('./aggregate.js').RowCosts} */
     rows;
+    /** @type {Float64Array | null} by node, from the range's first sample to its last */
+    growth = null;
+    mostGrowth = 0;
     /** @type {import('./search.js').Matches | null} */
     matches = null;
     /** @type {Palette} */
@@ -41,17 +70,20 @@ export class App {
     constructor(model, link) {
         this.model = model;
         this.names = new Names(model);
+        this.groups = addGroups(model, this.names);
         const { state, node } = readState(model, link);
         this.state = state;
         this.hasRuntime = model.frames.isRuntime.includes(1);
+        this.hasNative = hasNative(model);
         this.hasRecursion = hasRecursion(model);
         this.isDark = false;
         /** @type {(() => void)[]} told after every change of the state */
         this.watchers = [];
         this.flame = new Flame(byId('flame'), byId('scroller'), byId('spacer'), {
-            labelOf: (at) => this.labelOf(at),
+            labelOf: (at) => this.labelOf(this.tree.frame[at]),
             sizeOf: (at) => this.sizeOf(at),
-            asideOf: (at) => this.asideOf(at),
+            asideOf: (at) => this.asideOf(this.tree.frame[at]),
+            colorOf: (at) => this.colorOf(at),
             onHover: (at, event) => this.hover(at, event),
             onClick: (at) => this.zoom(at),
         });
@@ -59,9 +91,21 @@ export class App {
             onRange: (from, to) => this.change({ from, to }),
             onHover: (sample) => this.readTime(sample),
         });
-        this.table = new Table(byId('panel-table'), this.names, (frame) => this.showFrame(frame));
+        const table = new Table(byId('panel-table'), this);
+        this.table = table;
+        /** @type {Record<string, {draw: () => void}>} */
+        this.panels = {
+            flame: this.flame,
+            sandwich: new Sandwich(byId('panel-sandwich'), this),
+            table,
+            tree: new TreeTable(byId('panel-tree'), this),
+            source: new SourcePanel(byId('panel-source'), this),
+            groups: new GroupTables(byId('panel-groups'), this),
+        };
         this.timeline.from = state.from;
         this.timeline.to = state.to;
+        this.timeline.axis = state.axis;
+        this.flame.isUpward = state.isUpward;
         this.firstNode = node;
     }
 
@@ -80,20 +124,17 @@ export class App {
 
     /**
      * Change the state; what follows from it is done before the next frame is drawn.
-     * @param {Partial<import('./state.js').State>} changes
+     * @param {Partial<State>} changes
      */
     change(changes) {
         const before = { ...this.state };
         Object.assign(this.state, changes);
-        const { state } = this;
-        const isReshaped =
-            before.isInverted !== state.isInverted ||
-            before.showsRuntime !== state.showsRuntime ||
-            before.foldsRecursion !== state.foldsRecursion;
-        if (isReshaped) this.reshape();
-        if (before.thread !== state.thread || before.allocator !== state.allocator) {
-            this.timeline.curves = familyCurves(this.model, state);
-        }
+        const { state, flame, timeline } = this;
+        const isOther = (/** @type {keyof State} */ key) => before[key] !== state[key];
+        if (SHAPING.some(isOther)) this.reshape();
+        else if (FILTERS.some(isOther)) this.filter();
+        flame.turn(state.isUpward);
+        timeline.axis = state.axis;
         if (this.isPlanned) return;
         this.isPlanned = true;
         requestAnimationFrame(() => {
@@ -106,18 +147,55 @@ export class App {
 
     /** Build the tree for the state. A zoom of another tree means nothing in it. */
     reshape() {
-        this.tree = buildTree(this.model, this.state);
+        const { model, names, groups, state } = this;
+        const grouped = groupRows(model, names, groups, state.groupBy);
+        this.forest = buildForest(model, state, names, groups.modules);
+        this.tree = arrangeTree(model, this.forest, { ...state, groups: grouped });
+        this.knownPlain = null;
         this.flame.zoomed = this.flame.selected = 0;
-        this.timeline.curves = familyCurves(this.model, this.state);
+        this.filter();
+    }
+
+    /** Choose the rows that the state shows. */
+    filter() {
+        this.mask = filterRows(this.model, this.state, this.tree.site);
+        this.isFiltered = this.mask.includes(0);
+        this.timeline.curves = familyCurves(this.model, this.isFiltered ? this.mask : null);
+    }
+
+    /** The tree with callers first and without groups, for what shows each function's own lines. */
+    plainTree() {
+        const { model, names, groups, state, tree } = this;
+        const isPlain = !state.isInverted && state.groupBy === '' && !state.foldsRecursion;
+        if (isPlain) return tree;
+        this.knownPlain ??= arrangeTree(
+            model,
+            buildForest(model, { ...state, foldsRecursion: false }, names, groups.modules),
+            { ...state, isInverted: false },
+        );
+        return this.knownPlain;
+    }
+
+    /** @param {Tree} tree @returns {import('./details.js').Costs} of what is shown now */
+    costsOf(tree) {
+        if (tree === this.tree) return this.costs;
+        const ownBytes = ownCosts(tree, this.rows.bytes);
+        const ownAllocations = ownCosts(tree, this.rows.allocations);
+        return {
+            ownBytes,
+            ownAllocations,
+            totalBytes: totalCosts(tree, ownBytes),
+            totalAllocations: totalCosts(tree, ownAllocations),
+        };
     }
 
     /** Count for the state and draw. */
     recount() {
         byId('tip').hidden = true;
         const { model, tree, state } = this;
-        const rows = sumRows(model, state);
-        const ownBytes = ownCosts(model, tree, rows.bytes);
-        const ownAllocations = ownCosts(model, tree, rows.allocations);
+        const rows = sumRows(model, state, this.isFiltered ? this.mask : null);
+        const ownBytes = ownCosts(tree, rows.bytes);
+        const ownAllocations = ownCosts(tree, rows.allocations);
         const isCount = state.metric === 'count';
         this.layout = layoutTree(tree, isCount ? ownAllocations : ownBytes);
         this.costs = {
@@ -127,20 +205,25 @@ export class App {
             totalAllocations: isCount ? this.layout.total : totalCosts(tree, ownAllocations),
         };
         this.rows = rows;
+        this.countGrowth();
         this.timeline.mark = rows.sample;
         this.flame.show(tree, this.layout);
-        const { size, rest } = makeCaption(
-            model,
-            state,
-            rows,
-            this.costs.totalBytes[0],
-            this.costs.totalAllocations[0],
-        );
-        const strong = document.createElement('strong');
-        strong.textContent = size;
-        byId('caption').replaceChildren(strong, ' ' + rest);
-        byId('caption').title = `${size} ${rest}`;
+        showCaption(this);
         this.timeline.draw();
+    }
+
+    /** How much more of each node is live at the range's last sample than at its first. */
+    countGrowth() {
+        const { model, state, tree } = this;
+        this.growth = null;
+        this.mostGrowth = 0;
+        if (state.colorBy !== 'growth') return;
+        const before = liveRows(model, state.from);
+        const change = liveRows(model, state.to);
+        for (let i = 0; i < change.length; i++) change[i] -= before[i];
+        this.growth = totalCosts(tree, ownCosts(tree, change));
+        for (const value of this.growth)
+            this.mostGrowth = Math.max(this.mostGrowth, Math.abs(value));
     }
 
     /** Find what is searched for, then draw what shows it. */
@@ -153,6 +236,7 @@ export class App {
         flame.matches = this.matches ? this.matches.frames : null;
         byId('query').setAttribute('aria-invalid', String(error !== ''));
         byId('found').textContent = error || this.foundText();
+        byId('hits').hidden = !this.matches || this.matches.nodes.length === 0;
         this.drawPanel();
     }
 
@@ -166,28 +250,8 @@ export class App {
 
     /** Draw the panel that is open, and the bar below. */
     drawPanel() {
-        const { tree, names, costs, state } = this;
-        if (state.tab === 'flame') this.flame.draw();
-        if (state.tab === 'table') {
-            // Of folded recursion the lines would be lost.
-            const isPlain = !state.isInverted && !state.foldsRecursion;
-            const plain = isPlain
-                ? tree
-                : buildTree(this.model, { ...state, isInverted: false, foldsRecursion: false });
-            const shown = isPlain ? costs : this.plainCosts(plain);
-            this.table.show(plain, shown, this.matches ? this.matches.frames : null);
-        }
-        showDetails(this, this.flame.selected, (node) => this.zoom(node));
-    }
-
-    /** The table's numbers where the graph is another tree. @param {Tree} plain */
-    plainCosts(plain) {
-        const ownBytes = ownCosts(this.model, plain, this.rows.bytes);
-        return {
-            ownBytes,
-            totalBytes: totalCosts(plain, ownBytes),
-            ownAllocations: ownCosts(this.model, plain, this.rows.allocations),
-        };
+        this.panels[this.state.tab]?.draw();
+        showDetails(this, this.flame.selected);
     }
 
     /** Tell the controls, and keep the state in the address. */
@@ -203,9 +267,8 @@ export class App {
         }
     }
 
-    /** @param {number} node */
-    labelOf(node) {
-        const frame = this.tree.frame[node];
+    /** @param {number} frame */
+    labelOf(frame) {
         if (frame >= 0 && this.state.label === 'place') {
             return this.names.placeOf(frame) || this.names.functionOf(frame);
         }
@@ -215,19 +278,31 @@ export class App {
         return this.names.titleOf(frame);
     }
 
-    /** What stands at a box's end where there is room. @param {number} node */
-    asideOf(node) {
-        return this.state.label === 'function' ? this.names.asideOf(this.tree.frame[node]) : '';
+    /** What stands at a box's end where there is room. @param {number} frame */
+    asideOf(frame) {
+        return this.state.label === 'function' ? this.names.asideOf(frame) : '';
     }
 
     /** @param {number} node */
     sizeOf(node) {
-        return this.formatValue(this.layout.total[node]);
+        const size = this.formatValue(this.layout.total[node]);
+        return this.growth ? `${size} (${formatChange(this.growth[node])})` : size;
     }
 
     /** @param {number} value in the unit of the graph */
     formatValue(value) {
         return this.state.metric === 'bytes' ? formatBytes(value) : formatCount(value);
+    }
+
+    /** @param {number} node */
+    colorOf(node) {
+        const { palette, tree, layout, state } = this;
+        const frame = tree.frame[node];
+        if (frame < 0) return palette.root;
+        if (state.colorBy === 'size')
+            return palette.sizeColor(layout.total[node] / layout.total[0]);
+        if (this.growth) return palette.growthColor(this.growth[node] / (this.mostGrowth || 1));
+        return palette.boxColor(frame, state.colorBy === 'kind' ? 'kind' : 'module');
     }
 
     /**
@@ -270,25 +345,24 @@ export class App {
         this.select(node);
     }
 
-    /** Show the largest box of a frame. @param {number} frame */
-    showFrame(frame) {
-        const { tree, names, layout } = this;
-        const { frames } = this.model;
+    /** Show a function's callers and callees. @param {number} frame */
+    showFunction(frame) {
+        if (frame < 0 || frame >= this.names.recorded) return this.openTab('sandwich');
+        this.state.target = this.names.keyOf(frame);
+        this.flame.selected = this.largestOf(frame);
+        this.openTab('sandwich');
+        byId('speak').textContent = `callers and callees of ${this.names.functionOf(frame)}`;
+    }
+
+    /** @param {number} frame @returns {number} the largest box of its function, or the root */
+    largestOf(frame) {
+        const { model, tree, layout } = this;
         let best = 0;
-        let most = 0;
         for (let node = 1; node < tree.count; node++) {
-            const other = tree.frame[node];
-            const isSame =
-                frames.function[other] === frames.function[frame] &&
-                frames.file[other] === frames.file[frame];
-            if (isSame && layout.total[node] > most) {
-                best = node;
-                most = layout.total[node];
-            }
+            const isLarger = best === 0 || layout.total[node] > layout.total[best];
+            if (isLarger && isSameFunction(model.frames, tree.frame[node], frame)) best = node;
         }
-        this.openTab('flame');
-        this.zoom(best);
-        byId('speak').textContent = `zoomed to ${names.functionOf(frame)}`;
+        return best;
     }
 
     /** @param {string} tab */
@@ -309,28 +383,14 @@ export class App {
             byId('panel-' + name).hidden = name !== tab;
         }
         byId('inverted').hidden = byId('origins').hidden = tab !== 'flame';
-        byId('runtime').hidden = tab === 'info' || !this.hasRuntime;
-        byId('recursion').hidden = tab !== 'flame' || !this.hasRecursion;
         byId('tip').hidden = true;
     }
 
     /** Label boxes by the next of function, place, source line. */
     nextLabel() {
         const at = LABELS.indexOf(this.state.label);
-        this.state.label = LABELS[(at + 1) % LABELS.length];
-        this.flame.draw();
-        this.tell();
+        this.change({ label: LABELS[(at + 1) % LABELS.length] });
         byId('speak').textContent = `boxes show the ${this.state.label}`;
-    }
-
-    copyStack() {
-        const text = stackText(this.tree, this.names, this.flame.selected);
-        if (text && navigator.clipboard) {
-            navigator.clipboard.writeText(text).then(
-                () => (byId('speak').textContent = 'stack copied'),
-                () => (byId('speak').textContent = 'the browser did not allow to copy'),
-            );
-        }
     }
 
     /** Say what the timeline's pointer stands on. @param {number} sample */
@@ -359,7 +419,7 @@ export class App {
         this.timeline.resize();
         this.timeline.draw();
         this.flame.resize();
-        if (this.state.tab === 'flame') this.flame.draw();
+        this.panels[this.state.tab]?.draw();
     }
 
     /** @returns {Set<number>} families of allocators that occur */

@@ -1,5 +1,6 @@
 // @ts-check
 // The sentence above the timeline: what the numbers on the page are, exactly.
+import { byId, makeElement } from './dom.js';
 import { formatBytes, formatCount, formatTime } from './format.js';
 
 /** @typedef {import('./model.js').Model} Model */
@@ -71,24 +72,51 @@ function howSure(model, query, costs) {
 }
 
 /**
+ * @typedef {object} Sums
+ * @property {number} bytes of the boxes
+ * @property {number} allocations of the boxes
+ * @property {boolean} isFiltered some rows are left out
+ */
+
+/**
  * @param {Model} model
  * @param {Query} query
  * @param {{sample: number, isWhole: boolean}} costs
- * @param {number} bytes
- * @param {number} allocations
+ * @param {Sums} sums
  * @returns {{size: string, rest: string}}
  */
-export function makeCaption(model, query, costs, bytes, allocations) {
+export function makeCaption(model, query, costs, { bytes, allocations, isFiltered }) {
     if (model.meta.totals.allocations === 0) {
         return { size: formatBytes(0), rest: 'the program allocated nothing' };
     }
     const noun =
         query.mode === 'allocated' || query.mode === 'temporary' ? 'allocations' : 'blocks';
     const { minSize, sampleBytes } = model.meta;
+    const { heap, blocks } = model.samples;
     const estimated = sampleBytes ? `; ${howSure(model, query, costs)}` : '';
     const leftOut = minSize ? `; blocks smaller than ${formatBytes(minSize)} are left out` : '';
-    return {
-        size: formatBytes(bytes),
-        rest: `in ${formatCount(allocations)} ${noun}, ${whatIsShown(model, query, costs)}${estimated}${leftOut}`,
-    };
+    const isMoment = costs.sample >= 0 && !costs.isWhole;
+    // The heap's own curve is exact, whatever was folded or joined.
+    const isExact = isMoment && !isFiltered;
+    const shown = isExact ? heap[costs.sample] : bytes;
+    const count = isExact ? blocks[costs.sample] : allocations;
+    const all = costs.isWhole ? model.meta.totals.peakBytes : heap[costs.sample];
+    const part = isFiltered && costs.sample >= 0 ? `of ${formatBytes(all)} ` : '';
+    const near =
+        isExact && Math.abs(bytes - shown) > shown * 0.0005
+            ? `; the boxes add up to ${formatBytes(bytes)}, as nearby blocks are joined (Info)`
+            : '';
+    const what = `${part}in ${formatCount(count)} ${noun}, ${whatIsShown(model, query, costs)}`;
+    return { size: formatBytes(shown), rest: `${what}${near}${estimated}${leftOut}` };
+}
+
+/** Write it where it stands. @param {import('./app.js').App} app */
+export function showCaption({ model, state, rows, costs, isFiltered }) {
+    const { size, rest } = makeCaption(model, state, rows, {
+        bytes: costs.totalBytes[0],
+        allocations: costs.totalAllocations[0],
+        isFiltered: Boolean(isFiltered),
+    });
+    byId('caption').replaceChildren(makeElement('strong', {}, size), ' ' + rest);
+    byId('caption').title = `${size} ${rest}`;
 }

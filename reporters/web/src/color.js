@@ -1,24 +1,64 @@
 // @ts-check
-// Colours of the drawings. A box's hue says where its code comes from, its lightness varies by
-// function so that neighbours stand apart; all are far enough from the ink to be read.
-import { ORIGIN_LIBRARY, ORIGIN_OWN, ORIGIN_PACKAGE, ORIGIN_RUNTIME } from './names.js';
+// Colours of the drawings. A box's hue says what the user asked for: where its code comes from, its
+// kind, its size or its growth; of the first two the lightness varies by function so that neighbours
+// stand apart. All are far enough from the ink to be read, and none of them is all that says it.
+import { hashText } from './hash.js';
+import {
+    KIND_INLINED,
+    KIND_NATIVE,
+    KIND_PYTHON,
+    ORIGIN_LIBRARY,
+    ORIGIN_NATIVE,
+    ORIGIN_OWN,
+    ORIGIN_PACKAGE,
+    ORIGIN_RUNTIME,
+} from './names.js';
 
 /** @typedef {import('./names.js').Names} Names */
 
 const PACKAGE_HUES = [152, 268, 186, 330, 96, 238, 12, 300];
 
+/** Shares of all from which on a box has the next stronger colour. */
+export const SIZE_STEPS = [0.001, 0.01, 0.1, 0.5];
+/** Shares of the largest change from which on a box has the next stronger colour. */
+export const GROWTH_STEPS = [0.001, 0.05, 0.4];
+
+/** By theme: hue, saturation, lightness, and how far that varies. */
+/** @type {Record<number, {hue: number, light: number[], dark: number[]}>} */
+const ORIGIN_TONES = {
+    [ORIGIN_OWN]: { hue: 38, light: [88, 76, 3], dark: [56, 26, 2.5] },
+    [ORIGIN_PACKAGE]: { hue: 152, light: [42, 82, 3], dark: [26, 28, 2.5] },
+    [ORIGIN_LIBRARY]: { hue: 212, light: [52, 85, 3], dark: [32, 30, 2.5] },
+    [ORIGIN_NATIVE]: { hue: 76, light: [40, 82, 3], dark: [24, 25, 2.5] },
+    [ORIGIN_RUNTIME]: { hue: 220, light: [12, 88, 1.5], dark: [10, 27, 1.5] },
+};
+/** @type {Record<number, {hue: number, light: number[], dark: number[]}>} */
+const KIND_TONES = {
+    [KIND_PYTHON]: { hue: 212, light: [62, 84, 3], dark: [40, 30, 2.5] },
+    [KIND_NATIVE]: { hue: 34, light: [88, 77, 3], dark: [56, 26, 2.5] },
+    [KIND_INLINED]: { hue: 54, light: [80, 84, 2], dark: [40, 23, 2] },
+};
+const SIZES = {
+    light: ['#f1efe8', '#fbe9c4', '#f8cf85', '#f0ac4e', '#dd8436'],
+    dark: ['#26272b', '#40361f', '#5c441a', '#7a5216', '#9a5c14'],
+};
+const GROWN = {
+    light: ['#fce4c9', '#f8bd84', '#ee9546'],
+    dark: ['#45331f', '#6b451a', '#8f5316'],
+};
+const SHRUNK = {
+    light: ['#d9e8fa', '#aacdf3', '#74abe8'],
+    dark: ['#1f334c', '#23497a', '#255ea3'],
+};
+
 /**
- * FNV-1a over UTF-16 units.
- * @param {string} text
- * @param {number} [seed]
- * @returns {number} 32 bits
+ * @param {boolean} isDark
+ * @param {{hue: number, light: number[], dark: number[]}} tone
+ * @param {number} shift -1 to 1: of the lightness
  */
-export function hashText(text, seed = 0x811c9dc5) {
-    let hash = seed;
-    for (let i = 0; i < text.length; i++) {
-        hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
-    }
-    return hash >>> 0;
+function toneColor(isDark, tone, shift) {
+    const [saturation, lightness, spread] = isDark ? tone.dark : tone.light;
+    return `hsl(${tone.hue} ${saturation}% ${(lightness + shift * spread).toFixed(1)}%)`;
 }
 
 /**
@@ -28,26 +68,19 @@ export function hashText(text, seed = 0x811c9dc5) {
  * @param {number} shift -1 to 1: of the lightness
  */
 export function originColor(isDark, origin, rank, shift) {
-    const hue = {
-        [ORIGIN_OWN]: 38,
-        [ORIGIN_PACKAGE]: PACKAGE_HUES[rank % PACKAGE_HUES.length],
-        [ORIGIN_LIBRARY]: 212,
-        [ORIGIN_RUNTIME]: 220,
-    }[origin];
-    const light = {
-        [ORIGIN_OWN]: [88, 76, 3],
-        [ORIGIN_PACKAGE]: [42, 82, 3],
-        [ORIGIN_LIBRARY]: [52, 85, 3],
-        [ORIGIN_RUNTIME]: [12, 88, 1.5],
-    }[origin];
-    const dark = {
-        [ORIGIN_OWN]: [56, 26, 2.5],
-        [ORIGIN_PACKAGE]: [26, 28, 2.5],
-        [ORIGIN_LIBRARY]: [32, 30, 2.5],
-        [ORIGIN_RUNTIME]: [10, 27, 1.5],
-    }[origin];
-    const [saturation, lightness, spread] = /** @type {number[]} */ (isDark ? dark : light);
-    return `hsl(${hue} ${saturation}% ${(lightness + shift * spread).toFixed(1)}%)`;
+    const tone = ORIGIN_TONES[origin];
+    const hue = origin === ORIGIN_PACKAGE ? PACKAGE_HUES[rank % PACKAGE_HUES.length] : tone.hue;
+    return toneColor(isDark, { ...tone, hue }, shift);
+}
+
+/**
+ * @param {number} share of all
+ * @returns {number} 0 to 4: how strong its colour is
+ */
+export function sizeStep(share) {
+    let step = 0;
+    while (step < SIZE_STEPS.length && share >= SIZE_STEPS[step]) step++;
+    return step;
 }
 
 /** What the canvases draw with; one for each theme. */
@@ -59,7 +92,7 @@ export class Palette {
     constructor(names, isDark) {
         this.names = names;
         this.isDark = isDark;
-        /** @type {Map<number, string>} */
+        /** @type {Map<string, string>} */
         this.known = new Map();
         this.packages = [...names.packages()].map(([name, area]) => ({ name, area }));
         /** @type {Map<string, number>} */
@@ -78,6 +111,7 @@ export class Palette {
         this.faded = pick('#eceef1', '#23272e');
         this.fadedInk = pick('#5b6370', '#9aa3b0');
         this.more = pick('#d4d8de', '#383e48');
+        this.root = pick('#dfe2e7', '#3a4049');
         this.shade = pick('rgba(244,245,247,.78)', 'rgba(17,19,23,.72)');
         this.limit = pick('#9a4a00', '#ffb266');
         this.rss = pick('#7a3fa0', '#c9a0e8');
@@ -86,18 +120,65 @@ export class Palette {
             pick('#aebbe9', '#7486cd'),
             pick('#cbd4f1', '#38457c'),
         ];
+        this.sizes = isDark ? SIZES.dark : SIZES.light;
+        this.grown = isDark ? GROWN.dark : GROWN.light;
+        this.shrunk = isDark ? SHRUNK.dark : SHRUNK.light;
+        this.same = isDark ? SIZES.dark[0] : '#eeeff2';
     }
 
-    /** @param {number} frame */
-    boxColor(frame) {
-        let color = this.known.get(frame);
+    /**
+     * @param {number} frame
+     * @param {'module' | 'kind'} by
+     */
+    boxColor(frame, by = 'module') {
+        if (frame < 0) return this.root;
+        const key = `${by}${frame}`;
+        let color = this.known.get(key);
         if (color === undefined) {
-            const { origin, group } = this.names.originOf(frame);
             const shift = ((hashText(this.names.functionOf(frame)) % 1000) - 500) / 500;
-            color = originColor(this.isDark, origin, this.ranks.get(group) ?? 0, shift);
-            this.known.set(frame, color);
+            color =
+                by === 'kind'
+                    ? this.kindColor(this.kindOf(frame), shift)
+                    : this.moduleColor(frame, shift);
+            this.known.set(key, color);
         }
         return color;
+    }
+
+    /** @param {number} frame @returns {number} its kind; -1 for the runtime's */
+    kindOf(frame) {
+        const { kind, isRuntime } = this.names.model.frames;
+        return isRuntime[frame] ? -1 : kind[frame];
+    }
+
+    /**
+     * @param {number} frame
+     * @param {number} shift
+     */
+    moduleColor(frame, shift) {
+        const { origin, group } = this.names.originOf(frame);
+        return originColor(this.isDark, origin, this.ranks.get(group) ?? 0, shift);
+    }
+
+    /**
+     * @param {number} kind -1: the runtime's
+     * @param {number} [shift]
+     */
+    kindColor(kind, shift = 0) {
+        return toneColor(this.isDark, KIND_TONES[kind] ?? ORIGIN_TONES[ORIGIN_RUNTIME], shift);
+    }
+
+    /** @param {number} share of all */
+    sizeColor(share) {
+        return this.sizes[sizeStep(share)];
+    }
+
+    /** @param {number} change as a share of the largest, negative for what has become less */
+    growthColor(change) {
+        const size = Math.abs(change);
+        if (!(size >= GROWTH_STEPS[0])) return this.same;
+        const step = size >= GROWTH_STEPS[2] ? 2 : size >= GROWTH_STEPS[1] ? 1 : 0;
+        return change > 0 ? this.grown[step] : this.shrunk[step];
     }
 
     /**

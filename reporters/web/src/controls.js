@@ -1,39 +1,29 @@
 // @ts-check
-// Buttons, fields and keys: each asks the app for one change.
-import { FAMILIES } from './aggregate.js';
+// Buttons and fields: each asks the app for one change.
+import { addStep, copyStack, toggle } from './actions.js';
 import { byId, makeElement } from './dom.js';
+import { connectExport } from './export.js';
+import { formatTime } from './format.js';
+import { GROUPINGS } from './groups.js';
+import { connectFilters, fillHeader, reflectFilters } from './header.js';
 import { fillHelp } from './help.js';
-import { formatBytes, formatCount, formatTime } from './format.js';
-import { threadName } from './info.js';
-import { ORIGINS, ORIGIN_PACKAGE } from './names.js';
-import { MODES, TABS } from './state.js';
+import { connectKeys } from './keys.js';
+import { fillLegends } from './legend.js';
+import { connectMenu } from './menu.js';
+import { COLORS, LABELS, TABS } from './state.js';
+import { STEPS, targetTitle } from './steps.js';
 
 /** @typedef {import('./app.js').App} App */
+/** @typedef {import('./steps.js').StepKind} StepKind */
 
-/** The legend's packages: more are not told apart by their colours, smaller ones not seen. */
-const NAMED_PACKAGES = 4;
-const NAMED_AREA = 0.02;
-
-/** @param {App} app */
-function fillHeader(app) {
-    const { meta } = app.model;
-    byId('program').textContent = meta.program;
-    const facts = [
-        meta.pid ? `pid ${meta.pid}` : '',
-        meta.python ? `Python ${meta.python}` : '',
-        formatTime(meta.endNs),
-        `${formatCount(meta.totals.allocations)} allocations`,
-        `peak ${formatBytes(meta.totals.peakBytes)}`,
-        meta.totals.peakRss ? `RSS ${formatBytes(meta.totals.peakRss)}` : '',
-    ];
-    byId('facts').textContent = facts.filter(Boolean).join('  ·  ');
-    const warnings = byId('warnings');
-    const count = meta.warnings.length;
-    warnings.hidden = count === 0;
-    warnings.textContent = `${count} warning${count === 1 ? '' : 's'}`;
-    warnings.title = meta.warnings.join('\n');
-    warnings.addEventListener('click', () => app.openTab('info'));
-}
+/** The switches of the menu, by the element's id. */
+/** @type {Record<string, 'showsRuntime' | 'hidesNative' | 'foldsRecursion' | 'isUpward'>} */
+const SWITCHES = {
+    runtime: 'showsRuntime',
+    native: 'hidesNative',
+    recursion: 'foldsRecursion',
+    upward: 'isUpward',
+};
 
 /** @param {App} app */
 function connectSegments(app) {
@@ -43,50 +33,65 @@ function connectSegments(app) {
     for (const button of byId('metrics').children) {
         button.addEventListener('click', () => app.change({ metric: button.dataset.metric }));
     }
-    byId('inverted').addEventListener('click', () => toggleInverted(app));
-    byId('runtime').addEventListener('click', () => {
-        app.change({ showsRuntime: !app.state.showsRuntime });
-    });
-    byId('recursion').addEventListener('click', () => toggleRecursion(app));
+    byId('inverted').addEventListener('click', () => toggle(app, 'isInverted'));
     byId('zoom-out').addEventListener('click', () => app.zoom(0));
     byId('range').addEventListener('click', () =>
         app.timeline.choose(0, app.timeline.last(), true),
     );
-}
-
-/** @param {App} app */
-function toggleInverted(app) {
-    app.change({ isInverted: !app.state.isInverted });
-}
-
-/** @param {App} app */
-function toggleRecursion(app) {
-    app.change({ foldsRecursion: !app.state.foldsRecursion });
-}
-
-/** @param {App} app */
-function toggleMetric(app) {
-    app.change({ metric: app.state.metric === 'bytes' ? 'count' : 'bytes' });
-}
-
-/** @param {App} app */
-function connectFilters(app) {
-    const { meta } = app.model;
-    const threads = byId('thread');
-    threads.append(makeElement('option', { value: '-1' }, 'All threads'));
-    meta.threads.forEach((/** @type {any} */ thread, /** @type {number} */ i) => {
-        threads.append(makeElement('option', { value: String(i + 1) }, threadName(meta, thread)));
+    byId('to-peak').addEventListener('click', () => {
+        app.change({ mode: 'peak' });
+        app.timeline.choose(0, app.timeline.last(), true);
     });
-    threads.hidden = meta.threads.length < 2;
-    threads.addEventListener('change', () => app.change({ thread: Number(threads.value) }));
-    const allocators = byId('allocator');
-    allocators.append(makeElement('option', { value: '-1' }, 'All allocators'));
-    for (const { number, name } of meta.allocators) {
-        allocators.append(makeElement('option', { value: String(number) }, name));
+    byId('axis').addEventListener('click', () =>
+        app.change({ axis: app.state.axis === 'time' ? 'allocations' : 'time' }),
+    );
+    byId('axis').hidden = !app.timeline.hasAllocations();
+    for (const kind of /** @type {StepKind[]} */ (Object.keys(STEPS))) {
+        byId('act-' + kind).title = STEPS[kind].hint;
+        byId('act-' + kind).addEventListener('click', () => addStep(app, kind));
     }
-    allocators.hidden = meta.allocators.length < 2;
-    allocators.addEventListener('change', () =>
-        app.change({ allocator: Number(allocators.value) }),
+    byId('act-callers').addEventListener('click', () =>
+        app.showFunction(app.tree.frame[app.flame.selected]),
+    );
+    byId('act-copy').addEventListener('click', () => copyStack(app));
+}
+
+/**
+ * @param {string} id
+ * @param {{value: string, title: string}[]} options
+ * @param {(value: string) => void} choose
+ */
+function fillChoice(id, options, choose) {
+    const select = byId(id);
+    for (const { value, title } of options) {
+        select.append(makeElement('option', { value }, title));
+    }
+    select.addEventListener('change', () => choose(select.value));
+}
+
+/** @param {App} app */
+function connectViewMenu(app) {
+    connectMenu('view-open', 'view-menu');
+    for (const [id, key] of Object.entries(SWITCHES)) {
+        byId(id).addEventListener('change', () => toggle(app, key));
+    }
+    byId('runtime-line').hidden = !app.hasRuntime;
+    byId('native-line').hidden = !app.hasNative;
+    byId('recursion-line').hidden = !app.hasRecursion;
+    fillChoice(
+        'group-by',
+        GROUPINGS.map(({ by, title }) => ({ value: by, title })),
+        (groupBy) => app.change({ groupBy: /** @type {any} */ (groupBy) }),
+    );
+    fillChoice(
+        'color-by',
+        COLORS.map((value) => ({ value, title: value })),
+        (colorBy) => app.change({ colorBy: /** @type {any} */ (colorBy) }),
+    );
+    fillChoice(
+        'label-by',
+        LABELS.map((value) => ({ value, title: value === 'source' ? 'source line' : value })),
+        (label) => app.change({ label }),
     );
 }
 
@@ -104,7 +109,16 @@ function connectSearch(app) {
         } else return;
         event.preventDefault();
     });
-    byId('regex').addEventListener('click', () => app.change({ isRegex: !app.state.isRegex }));
+    byId('regex').addEventListener('click', () => toggle(app, 'isRegex'));
+    byId('next-hit').addEventListener('click', () => app.goToMatch(1));
+    byId('previous-hit').addEventListener('click', () => app.goToMatch(-1));
+    for (const kind of /** @type {StepKind[]} */ (['keep', 'remove'])) {
+        byId(kind + '-hits').addEventListener('click', () => {
+            const target = (app.state.isRegex ? 'r' : 't') + app.state.query;
+            query.value = '';
+            app.change({ query: '', steps: [...app.state.steps, { kind, target }] });
+        });
+    }
 }
 
 /** @param {App} app */
@@ -123,138 +137,30 @@ function connectTabs(app) {
     }
 }
 
-/**
- * @param {App} app
- * @param {string} key
- * @returns {number} the node that an arrow key leads to, or -1
- */
-function neighbour(app, key) {
-    const { tree, layout, flame } = app;
-    const node = flame.selected;
-    const parent = tree.parent[node];
-    if (key === 'ArrowUp') return parent;
-    const isDown = key === 'ArrowDown';
-    const above = isDown ? node : parent;
-    if (above < 0) return -1;
-    let before = -1;
-    for (let at = above + 1; at < tree.end[above]; at = tree.end[at]) {
-        if (layout.total[at] <= 0) continue;
-        if (isDown) return at;
-        if (key === 'ArrowLeft' && at === node) return before;
-        if (key === 'ArrowRight' && at > node) return at;
-        before = at;
+/** The steps as chips: a click takes one back. @param {App} app */
+function showSteps(app) {
+    const { steps } = app.state;
+    const line = byId('steps');
+    line.hidden = steps.length === 0;
+    line.replaceChildren(
+        ...steps.map(({ kind, target }, i) => {
+            const title = targetTitle(app.names, target);
+            const button = makeElement(
+                'button',
+                { class: 'chip', title: 'Take this back' },
+                `${STEPS[kind].title} ${title}  ✕`,
+            );
+            button.addEventListener('click', () =>
+                app.change({ steps: app.state.steps.filter((_, at) => at !== i) }),
+            );
+            return button;
+        }),
+    );
+    if (steps.length > 1) {
+        const all = makeElement('button', { class: 'toggle' }, 'Take all back');
+        all.addEventListener('click', () => app.change({ steps: [] }));
+        line.append(all);
     }
-    return -1;
-}
-
-/** @param {App} app */
-function connectFlameKeys(app) {
-    byId('flame').addEventListener('keydown', (/** @type {KeyboardEvent} */ event) => {
-        if ((event.ctrlKey || event.metaKey) && event.key === 'c') app.copyStack();
-        else if (event.ctrlKey || event.metaKey || event.altKey) return;
-        else if (event.key.startsWith('Arrow')) {
-            const node = neighbour(app, event.key);
-            if (node >= 0) app.select(node);
-        } else if (event.key === 'Enter') app.zoom(app.flame.selected);
-        else return;
-        event.preventDefault();
-    });
-    byId('timeline').addEventListener('keydown', (/** @type {KeyboardEvent} */ event) => {
-        if (event.key === 'ArrowLeft') app.timeline.shift(-1);
-        else if (event.key === 'ArrowRight') app.timeline.shift(1);
-        else if (event.key === '0') app.timeline.choose(0, app.timeline.last(), true);
-        else return;
-        event.preventDefault();
-        event.stopPropagation();
-    });
-}
-
-/**
- * @param {App} app
- * @returns {Record<string, () => void>} by key, wherever the focus is but in a field
- */
-function pageKeys(app) {
-    /** @type {Record<string, () => void>} */
-    const keys = {
-        '/': () => byId('query').focus(),
-        '?': () => byId('help').showModal(),
-        n: () => app.goToMatch(1),
-        N: () => app.goToMatch(-1),
-        i: () => toggleInverted(app),
-        r: () => toggleRecursion(app),
-        b: () => toggleMetric(app),
-        l: () => app.nextLabel(),
-        f: () => app.openTab('flame'),
-        t: () => app.openTab('table'),
-        '[': () => app.timeline.shift(-1),
-        ']': () => app.timeline.shift(1),
-        '+': () => app.timeline.scale(0.5),
-        '=': () => app.timeline.scale(0.5),
-        '-': () => app.timeline.scale(2),
-        0: () => app.zoom(0),
-        Escape: () => app.zoom(0),
-    };
-    MODES.forEach((mode, i) => (keys[i + 1] = () => app.change({ mode })));
-    return keys;
-}
-
-/** @param {App} app */
-function connectKeys(app) {
-    const keys = pageKeys(app);
-    document.addEventListener('keydown', (event) => {
-        const target = /** @type {HTMLElement} */ (event.target);
-        if (/^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName) || byId('help').open) return;
-        if (event.ctrlKey || event.metaKey || event.altKey || !Object.hasOwn(keys, event.key))
-            return;
-        keys[event.key]();
-        event.preventDefault();
-    });
-}
-
-/** @param {App} app */
-function fillLegends(app) {
-    const swatch = (/** @type {string} */ color) => {
-        const made = makeElement('span', { class: 'swatch' });
-        made.style.background = color;
-        return made;
-    };
-    const { palette } = app;
-    const legend = byId('legend');
-    legend.replaceChildren();
-    for (const family of [...app.families()].sort()) {
-        legend.append(swatch(palette.families[family]), FAMILIES[family]);
-    }
-    if (app.model.meta.totals.peakRss) {
-        const dash = makeElement('span', { class: 'swatch dash' });
-        dash.style.borderColor = palette.rss;
-        legend.append(dash, 'RSS');
-    }
-    if (app.timeline.limits().length > 0) {
-        const line = makeElement('span', { class: 'swatch limit' });
-        line.style.borderColor = palette.limit;
-        legend.append(line, 'limit');
-    }
-    if (app.model.meta.failed.length > 0) {
-        const mark = makeElement('span', { class: 'swatch failed' });
-        mark.style.borderBottomColor = palette.hot;
-        legend.append(mark, 'failed');
-    }
-    byId('origins').replaceChildren();
-    const add = (/** @type {string} */ color, /** @type {string} */ name) =>
-        byId('origins').append(swatch(color), name);
-    const origins = app.names.origins();
-    ORIGINS.forEach((name, origin) => {
-        if (!origins.has(origin)) return;
-        if (origin !== ORIGIN_PACKAGE) return add(palette.originColor(origin), name);
-        const named = palette.packages.filter(({ area }) => area >= NAMED_AREA);
-        const count = Math.min(named.length, NAMED_PACKAGES);
-        for (let rank = 0; rank < count; rank++) {
-            add(palette.originColor(origin, rank), named[rank].name);
-        }
-        if (palette.packages.length > count) {
-            add(palette.originColor(origin, count), count > 0 ? 'other packages' : 'packages');
-        }
-    });
 }
 
 /** Show the state on the controls. @param {App} app */
@@ -266,17 +172,23 @@ function reflect(app) {
     for (const button of byId('metrics').children)
         press(button, button.dataset.metric === state.metric);
     press(byId('inverted'), state.isInverted);
-    press(byId('runtime'), state.showsRuntime);
-    press(byId('recursion'), state.foldsRecursion);
     press(byId('regex'), state.isRegex);
-    byId('thread').value = String(state.thread);
-    byId('allocator').value = String(state.allocator);
+    for (const [id, key] of Object.entries(SWITCHES)) byId(id).checked = state[key];
+    byId('native').checked = !state.hidesNative;
+    byId('group-by').value = state.groupBy;
+    byId('color-by').value = state.colorBy;
+    byId('label-by').value = state.label;
+    byId('axis').textContent = state.axis === 'time' ? 'Time' : 'Allocations';
+    byId('to-peak').hidden = state.mode === 'peak' && timeline.isWhole();
     byId('zoom-out').hidden = flame.zoomed === 0;
     const { time } = model.samples;
     byId('range').hidden = timeline.isWhole();
     byId('range').textContent = timeline.isWhole()
         ? ''
         : `${formatTime(time[state.from])} to ${formatTime(time[state.to])}  ✕`;
+    reflectFilters(app);
+    showSteps(app);
+    fillLegends(app);
 }
 
 /** @param {App} app */
@@ -292,12 +204,15 @@ function connectTheme(app) {
     const apply = () => {
         const choice = stored();
         app.paint(choice ? choice === 'dark' : media.matches);
+    };
+    const repaint = () => {
         fillLegends(app);
+        app.redraw();
     };
     apply();
     media.addEventListener('change', () => {
         apply();
-        app.redraw();
+        repaint();
     });
     byId('theme').addEventListener('click', () => {
         app.paint(!app.isDark);
@@ -306,8 +221,7 @@ function connectTheme(app) {
         } catch {
             // Not kept then: a page inside another page may have no storage.
         }
-        fillLegends(app);
-        app.redraw();
+        repaint();
     });
 }
 
@@ -320,10 +234,11 @@ export function connectControls(app) {
     fillHelp(byId('help'));
     connectTheme(app);
     connectSegments(app);
+    connectViewMenu(app);
+    connectExport(app);
     connectFilters(app);
     connectSearch(app);
     connectTabs(app);
-    connectFlameKeys(app);
     connectKeys(app);
     byId('help-open').addEventListener('click', () => byId('help').showModal());
     app.watchers.push(() => reflect(app));

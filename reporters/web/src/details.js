@@ -71,19 +71,18 @@ function numbersOf({ costs, state }, node) {
 
 /**
  * Fill the bar below the graph.
- * @param {Shown} shown
+ * @param {import('./app.js').App} app
  * @param {number} node
- * @param {(node: number) => void} onChoose
  */
-export function showDetails(shown, node, onChoose) {
-    const { tree, names } = shown;
+export function showDetails(app, node) {
+    const { tree, names } = app;
     const frame = tree.frame[node];
     byId('function').textContent = names.functionOf(frame);
     byId('place').textContent = names.placeOf(frame);
     byId('place').title = names.fileOf(frame);
     byId('source').textContent = names.sourceOf(frame);
     byId('numbers').replaceChildren(
-        ...numbersOf(shown, node).map(([name, value, share]) =>
+        ...numbersOf(app, node).map(([name, value, share]) =>
             makeElement(
                 'div',
                 {},
@@ -98,10 +97,15 @@ export function showDetails(shown, node, onChoose) {
     if (node === 0) list.append(makeElement('li', { class: 'muted' }, HINT));
     for (const at of node === 0 ? [] : path.slice(-PATH_BUTTONS)) {
         const button = makeElement('button', { class: 'link' }, names.titleOf(tree.frame[at]));
-        button.addEventListener('click', () => onChoose(at));
+        button.addEventListener('click', () => app.zoom(at));
         list.append(makeElement('li', {}, button));
     }
     list.scrollLeft = node === 0 ? 0 : list.scrollWidth;
+    const isFunction = frame >= 0 && frame < names.recorded;
+    const module = isFunction ? names.moduleOf(frame) : '';
+    byId('actions').hidden = !isFunction;
+    byId('act-collapse').hidden = module === '';
+    byId('act-collapse').textContent = `One box for ${module}`;
 }
 
 /**

@@ -1,6 +1,6 @@
 // @ts-check
-// The flame graph: an icicle on a canvas as large as its window, whatever the tree's size. What is
-// narrower than a pixel is skipped with all below it, so the work is bounded by pixels.
+// The flame graph, its root above or below, on a canvas as large as its window, whatever the tree's
+// size. What is narrower than a pixel is skipped with all that it calls, so the work is bounded by pixels.
 import { FONT_FACE, fitCanvas } from './dom.js';
 import { Labels } from './labels.js';
 
@@ -19,6 +19,7 @@ const GAP = 10;
  * @property {(node: number) => string} labelOf
  * @property {(node: number) => string} sizeOf
  * @property {(node: number) => string} asideOf what is told last, or nothing
+ * @property {(node: number) => string} colorOf
  * @property {(node: number, event: PointerEvent | null) => void} onHover -1: nothing there
  * @property {(node: number) => void} onClick
  */
@@ -51,6 +52,10 @@ export class Flame {
         this.to = 1;
         this.zoomed = this.selected = 0;
         this.hovered = -1;
+        /** The root is at the bottom. */
+        this.isUpward = false;
+        this.isTurned = false;
+        this.rows = 1;
         /** @type {Uint8Array | null} by frame */
         this.matches = null;
         scroller.addEventListener('scroll', () => this.draw());
@@ -96,9 +101,17 @@ export class Flame {
     /** Take the window's size. Call draw() after it. */
     resize() {
         if (!this.tree) return;
-        this.spacer.style.height = `${Math.max(0, this.depthShown() * ROW_PIXELS)}px`;
+        const { scrollTop, clientHeight, scrollHeight } = this.scroller;
+        const below = this.isTurned ? 0 : scrollHeight - clientHeight - scrollTop;
+        this.rows = this.depthShown();
+        this.spacer.style.height = `${this.rows * ROW_PIXELS}px`;
         this.width = this.scroller.clientWidth;
         this.height = this.scroller.clientHeight;
+        // Where the root is below, what stays in place is the lower edge.
+        if (this.isUpward) {
+            this.scroller.scrollTop = this.scroller.scrollHeight - this.height - below;
+        } else if (this.isTurned) this.scroller.scrollTop = 0;
+        this.isTurned = false;
         if (this.width === 0 || this.height === 0) return;
         this.canvas.style.width = `${this.width}px`;
         this.canvas.style.height = `${this.height}px`;
@@ -108,6 +121,20 @@ export class Flame {
         this.context.font = `12px ${FONT_FACE}`;
         this.context.textBaseline = 'middle';
         this.labels ??= new Labels(this.context);
+    }
+
+    /** Put the root at the bottom or the top; resize() then shows it. @param {boolean} isUpward */
+    turn(isUpward) {
+        this.isTurned = this.isTurned || this.isUpward !== isUpward;
+        this.isUpward = isUpward;
+    }
+
+    /** @param {number} depth @returns {number} where its row begins in the canvas */
+    rowTop(depth) {
+        const { scrollTop } = this.scroller;
+        if (!this.isUpward) return depth * ROW_PIXELS - scrollTop;
+        const all = Math.max(this.rows * ROW_PIXELS, this.height);
+        return all - (depth + 1) * ROW_PIXELS - scrollTop;
     }
 
     /** How many rows have anything in them. */
@@ -140,7 +167,6 @@ export class Flame {
         const { depth, end } = tree;
         const { left, total } = layout;
         const scale = this.width / (this.to - this.from);
-        const top = this.scroller.scrollTop;
         /** @type {{node: number, x: number, y: number, width: number}[]} */
         const labels = [];
         const rest = new Rest(pen, palette, this.labels);
@@ -148,8 +174,9 @@ export class Flame {
         for (let node = 0; node < tree.count;) {
             const x = (left[node] - this.from) * scale;
             const width = total[node] * scale;
-            const y = depth[node] * ROW_PIXELS - top;
-            if (x >= this.width || x + width <= 0 || y >= this.height || total[node] <= 0) {
+            const y = this.rowTop(depth[node]);
+            const isBeyond = this.isUpward ? y <= -ROW_PIXELS : y >= this.height;
+            if (x >= this.width || x + width <= 0 || isBeyond || total[node] <= 0) {
                 node = end[node];
                 continue;
             }
@@ -158,7 +185,7 @@ export class Flame {
                 node = end[node];
                 continue;
             }
-            if (y > -ROW_PIXELS) {
+            if (y > -ROW_PIXELS && y < this.height) {
                 const begin = Math.max(0, x);
                 const shown = Math.min(this.width, x + width) - begin;
                 this.drawBox(node, begin, y, shown);
@@ -168,8 +195,8 @@ export class Flame {
         }
         rest.finish();
         for (const label of labels) this.drawLabel(label);
-        this.drawMark(this.hovered, scale, top, palette.ink, 1);
-        this.drawMark(this.selected, scale, top, palette.accent, 2);
+        this.drawMark(this.hovered, scale, palette.ink, 1);
+        this.drawMark(this.selected, scale, palette.accent, 2);
     }
 
     /**
@@ -182,7 +209,7 @@ export class Flame {
         const { context: pen, palette } = this;
         const frame = this.tree.frame[node];
         pen.globalAlpha = node < this.zoomed && this.tree.end[node] > this.zoomed ? 0.55 : 1;
-        if (!this.matches) pen.fillStyle = palette.boxColor(frame);
+        if (!this.matches) pen.fillStyle = this.handlers.colorOf(node);
         else pen.fillStyle = frame >= 0 && this.matches[frame] ? palette.hit : palette.faded;
         pen.fillRect(x, y, width > 2 ? width - 1 : width, ROW_PIXELS - 1);
         pen.globalAlpha = 1;
@@ -213,11 +240,10 @@ export class Flame {
     /**
      * @param {number} node
      * @param {number} scale
-     * @param {number} top
      * @param {string} color
      * @param {number} line
      */
-    drawMark(node, scale, top, color, line) {
+    drawMark(node, scale, color, line) {
         if (node < 0 || node >= this.tree.count || this.layout.total[node] <= 0) return;
         if (node === 0 && line === 2) return;
         const x = Math.max(0, (this.layout.left[node] - this.from) * scale);
@@ -230,7 +256,7 @@ export class Flame {
         this.context.lineWidth = line;
         this.context.strokeRect(
             x + line / 2,
-            this.tree.depth[node] * ROW_PIXELS - top + line / 2,
+            this.rowTop(this.tree.depth[node]) + line / 2,
             Math.max(1, end - x - 1 - line),
             ROW_PIXELS - 1 - line,
         );
@@ -246,7 +272,9 @@ export class Flame {
         const { depth, end, count } = this.tree;
         const { left, total } = this.layout;
         const value = this.from + (x / this.width) * (this.to - this.from);
-        const row = Math.floor((y + this.scroller.scrollTop) / ROW_PIXELS);
+        const row = Math.floor(
+            (this.isUpward ? this.rowTop(-1) - y : y - this.rowTop(0)) / ROW_PIXELS,
+        );
         for (let node = 0; node < count;) {
             if (value < left[node] || value >= left[node] + total[node]) node = end[node];
             else if (depth[node] === row) return node;
@@ -295,14 +323,35 @@ export class Flame {
         this.to = this.from + span;
     }
 
+    /**
+     * @param {string} key of an arrow
+     * @returns {number} the node that it leads to from the one that is selected, or -1
+     */
+    neighbour(key) {
+        const { tree, layout, selected: node } = this;
+        const parent = tree.parent[node];
+        // Where the root is below, what a function calls is above it.
+        if (key === (this.isUpward ? 'ArrowDown' : 'ArrowUp')) return parent;
+        const isDown = key === (this.isUpward ? 'ArrowUp' : 'ArrowDown');
+        const above = isDown ? node : parent;
+        if (above < 0) return -1;
+        let before = -1;
+        for (let at = above + 1; at < tree.end[above]; at = tree.end[at]) {
+            if (layout.total[at] <= 0) continue;
+            if (isDown) return at;
+            if (key === 'ArrowLeft' && at === node) return before;
+            if (key === 'ArrowRight' && at > node) return at;
+            before = at;
+        }
+        return -1;
+    }
+
     /** Scroll so that a node's row is seen. @param {number} node */
     reveal(node) {
-        const y = this.tree.depth[node] * ROW_PIXELS;
-        const { scrollTop, clientHeight } = this.scroller;
-        if (y < scrollTop) this.scroller.scrollTop = y;
-        else if (y + ROW_PIXELS > scrollTop + clientHeight) {
-            this.scroller.scrollTop = y + ROW_PIXELS - clientHeight;
-        }
+        const y = this.rowTop(this.tree.depth[node]);
+        const { scroller } = this;
+        if (y < 0) scroller.scrollTop += y;
+        else if (y + ROW_PIXELS > this.height) scroller.scrollTop += y + ROW_PIXELS - this.height;
     }
 }
 

@@ -27,6 +27,11 @@ export function formatBytes(bytes) {
     return `${bytes < 0 ? '-' : ''}${digits} ${UNITS[unit]}`;
 }
 
+/** @param {number} bytes @returns {string} with its sign, such as "+1.31 MiB" or "-12 B" */
+export function formatChange(bytes) {
+    return `${bytes > 0 ? '+' : ''}${formatBytes(bytes)}`;
+}
+
 /**
  * @param {number} count
  * @returns {string} such as "41,203"

@@ -41,6 +41,11 @@ import { VarintReader, decodeBase64, unpackLz4 } from './decode.js';
  * @property {Float64Array} heap bytes
  * @property {Float64Array} blocks
  * @property {Float64Array} rss bytes
+ * @property {Float64Array} allocations up to each; 0 where that is not known
+ *
+ * @typedef {object} SourceFile
+ * @property {Uint32Array} lines rising
+ * @property {Uint32Array} texts numbers of strings
  *
  * @typedef {object} Model
  * @property {any} meta
@@ -50,6 +55,7 @@ import { VarintReader, decodeBase64, unpackLz4 } from './decode.js';
  * @property {Rows} rows
  * @property {Intervals} intervals
  * @property {Samples} samples
+ * @property {Map<number, SourceFile>} sources by number of the file's name
  */
 
 export const VIEW_PEAK = 0;
@@ -201,7 +207,28 @@ function readSamples(bytes, count) {
         }
         return values;
     };
-    return { count, time: column(), heap: column(), blocks: column(), rss: column() };
+    const samples = { count, time: column(), heap: column(), blocks: column(), rss: column() };
+    return { ...samples, allocations: column() };
+}
+
+/**
+ * @param {Uint8Array} bytes
+ * @param {number} count of files
+ * @returns {Map<number, SourceFile>}
+ */
+function readSources(bytes, count) {
+    const reader = new VarintReader(bytes);
+    const files = reader.fill(new Uint32Array(count));
+    const lengths = reader.fill(new Uint32Array(count));
+    const all = Array.from(lengths, (length) => ({
+        lines: reader.fill(new Uint32Array(length)),
+        texts: new Uint32Array(length),
+    }));
+    for (const { lines, texts } of all) {
+        for (let i = 1; i < lines.length; i++) lines[i] += lines[i - 1];
+        reader.fill(texts);
+    }
+    return new Map(all.map((source, i) => [files[i], source]));
 }
 
 /**
@@ -225,5 +252,6 @@ export function readModel(section) {
         rows: readRows(unpack('rows'), counts.rows),
         intervals: readIntervals(unpack('intervals'), counts.intervals, counts.samples),
         samples: readSamples(unpack('samples'), counts.samples),
+        sources: readSources(unpack('sources'), counts.sources),
     };
 }

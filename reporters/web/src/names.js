@@ -1,26 +1,54 @@
 // @ts-check
 // What a node or frame is called and where it comes from.
+import { hashText } from './hash.js';
 import { shortenPath } from './format.js';
 import { VIEW_PEAK } from './model.js';
 
 /** @typedef {import('./model.js').Model} Model */
 
-export const ORIGINS = ['your code', 'packages', 'standard library', 'runtime'];
+export const ORIGINS = ['your code', 'packages', 'standard library', 'native code', 'runtime'];
 export const ORIGIN_OWN = 0;
 export const ORIGIN_PACKAGE = 1;
 export const ORIGIN_LIBRARY = 2;
-export const ORIGIN_RUNTIME = 3;
+export const ORIGIN_NATIVE = 3;
+export const ORIGIN_RUNTIME = 4;
+
+/** Names of the kinds of frames, as the data numbers them, and of the boxes that the page adds. */
+export const KINDS = ['Python', 'native', 'inlined', 'no frames', 'group'];
+export const KIND_PYTHON = 0;
+export const KIND_NATIVE = 1;
+export const KIND_INLINED = 2;
+export const KIND_SPECIAL = 3;
+export const KIND_GROUP = 4;
 
 const MODULE_CODE = '<module>';
-const KIND_SPECIAL = 3;
 
 /** @typedef {{origin: number, group: string}} Origin group: the package, where it is of one */
+
+/**
+ * @param {import('./model.js').Frames} frames
+ * @param {number} one
+ * @param {number} other
+ */
+export function isSameFunction(frames, one, other) {
+    return (
+        frames.function[one] === frames.function[other] &&
+        frames.file[one] === frames.file[other] &&
+        frames.kind[one] === frames.kind[other]
+    );
+}
 
 /** Texts of a model's frames; frame -1 is the root. */
 export class Names {
     /** @param {Model} model */
     constructor(model) {
         this.model = model;
+        /** How many frames there were before the page added any. */
+        this.recorded = model.frames.count;
+        /** @type {string[]} by frame */
+        this.foundModules = [];
+        /** @type {string[]} by frame */
+        this.foundKeys = [];
         /** @type {Map<number, string>} short path by string number of the file */
         this.paths = new Map();
         /** @type {Origin[]} by frame */
@@ -107,13 +135,10 @@ export class Names {
     /** @param {number} frame @returns {Origin} */
     findOrigin(frame) {
         const { frames } = this.model;
-        if (frames.kind[frame] === KIND_SPECIAL || frames.isRuntime[frame]) {
+        if (frames.kind[frame] >= KIND_SPECIAL || frames.isRuntime[frame]) {
             return { origin: ORIGIN_RUNTIME, group: '' };
         }
-        if (frames.kind[frame] !== 0) {
-            const module = frames.module[frame];
-            return { origin: ORIGIN_RUNTIME, group: module ? this.model.string(module - 1) : '' };
-        }
+        if (frames.kind[frame] !== KIND_PYTHON) return { origin: ORIGIN_NATIVE, group: '' };
         const file = this.fileOf(frame);
         const inPackage = file.match(/\/(?:site|dist)-packages\/([^/]+)/);
         if (inPackage) return { origin: ORIGIN_PACKAGE, group: inPackage[1].replace(/\.py$/, '') };
@@ -123,10 +148,48 @@ export class Names {
         return { origin: ORIGIN_OWN, group: '' };
     }
 
+    /** @param {number} frame @returns {string} the package, library or file that it is of, or nothing */
+    moduleOf(frame) {
+        if (frame < 0) return '';
+        return (this.foundModules[frame] ??= this.findModule(frame));
+    }
+
+    /** @param {number} frame */
+    findModule(frame) {
+        const { frames, string } = this.model;
+        if (frames.kind[frame] >= KIND_SPECIAL) return '';
+        if (frames.kind[frame] !== KIND_PYTHON) {
+            const module = frames.module[frame];
+            return module ? string(module - 1).replace(/^.*\//, '') : 'native code';
+        }
+        const { origin, group } = this.originOf(frame);
+        if (origin === ORIGIN_PACKAGE) return group;
+        const frozen = /^<frozen ([^.>]+)/.exec(this.fileOf(frame));
+        if (frozen) return frozen[1];
+        return this.pathOf(frame)
+            .replace(/^…\//, '')
+            .replace(/\/.*|\.py$/g, '');
+    }
+
+    /**
+     * @param {number} frame
+     * @returns {string} what names the function in a link, whatever its line and number in the page
+     */
+    keyOf(frame) {
+        return (this.foundKeys[frame] ??= hashText(
+            `${this.functionOf(frame)}\n${this.fileOf(frame)}`,
+        )
+            .toString(16)
+            .padStart(8, '0'));
+    }
+
     /** @returns {Set<number>} the origins that occur */
     origins() {
-        const { count } = this.model.frames;
-        return new Set(Array.from({ length: count }, (_, frame) => this.originOf(frame).origin));
+        const origins = new Set();
+        for (let frame = 0; frame < this.recorded; frame++) {
+            origins.add(this.originOf(frame).origin);
+        }
+        return origins;
     }
 
     /**

@@ -1,7 +1,7 @@
 // @ts-check
 // The state of the page in its address. A node is named by a hash of the functions and files that
 // lead to it, so that a link outlives a page that is made again.
-import { hashText } from './color.js';
+import { hashText } from './hash.js';
 
 /** @typedef {import('./tree.js').Tree} Tree */
 /** @typedef {import('./names.js').Names} Names */

@@ -114,19 +114,16 @@ const COLUMNS = [
 ];
 
 export class Table {
-    /** @type {{tree: Tree, costs: TableCosts, matches: Uint8Array | null}} */
-    data;
     mostOwn = 0;
 
     /**
      * @param {HTMLElement} panel
-     * @param {Names} names
-     * @param {(frame: number) => void} onChoose
+     * @param {import('./app.js').App} app
      */
-    constructor(panel, names, onChoose) {
+    constructor(panel, app) {
         this.panel = panel;
-        this.names = names;
-        this.onChoose = onChoose;
+        this.app = app;
+        this.names = app.names;
         /** @type {SortKey} */
         this.key = 'own';
         this.isRising = false;
@@ -134,22 +131,20 @@ export class Table {
         this.limit = FIRST_ROWS;
     }
 
-    /**
-     * @param {Tree} tree
-     * @param {TableCosts} costs
-     * @param {Uint8Array | null} matches by frame
-     */
-    show(tree, costs, matches) {
-        this.data = { tree, costs, matches };
-        this.render();
+    /** @returns {TableRow[]} what is shown, sorted */
+    rows() {
+        const { app } = this;
+        const tree = app.plainTree();
+        const groups = groupFrames(this.names, this.byLine);
+        const rows = sumGroups(tree, groups, app.costsOf(tree));
+        const { matches } = app;
+        const shown = matches ? rows.filter((row) => matches.frames[row.frame]) : rows;
+        return sortRows(shown, this.key, this.isRising, this.names);
     }
 
-    render() {
-        const { tree, costs, matches } = this.data;
-        const groups = groupFrames(this.names, this.byLine);
-        let rows = sumGroups(tree, groups, costs);
-        if (matches) rows = rows.filter((row) => matches[row.frame]);
-        sortRows(rows, this.key, this.isRising, this.names);
+    draw() {
+        const rows = this.rows();
+        const { costs } = this.app;
         const all = costs.totalBytes[0];
         this.mostOwn = rows.reduce((most, row) => Math.max(most, row.own), 0);
         const body = makeElement('tbody');
@@ -181,7 +176,7 @@ export class Table {
             );
             button.addEventListener('click', () => {
                 this.byLine = byLine;
-                this.render();
+                this.draw();
             });
             group.append(button);
         }
@@ -199,7 +194,7 @@ export class Table {
             button.addEventListener('click', () => {
                 this.isRising = isSorted ? !this.isRising : !isNumber;
                 this.key = key;
-                this.render();
+                this.draw();
                 const again = this.panel.querySelector(`th[data-key=${key}] button`);
                 /** @type {HTMLElement} */ (again).focus();
             });
@@ -227,7 +222,7 @@ export class Table {
         const number = (/** @type {string} */ text, name = 'number') =>
             makeElement('td', { class: name }, text);
         const link = makeElement('button', { class: 'link' }, this.names.functionOf(row.frame));
-        link.addEventListener('click', () => this.onChoose(row.frame));
+        link.addEventListener('click', () => this.app.showFunction(row.frame));
         const bar = makeElement('span');
         bar.style.width = `${(100 * row.own) / (this.mostOwn || 1)}%`;
         return makeElement(
@@ -254,7 +249,7 @@ export class Table {
         const button = makeElement('button', { class: 'more' }, `Show ${formatCount(more)} more`);
         button.addEventListener('click', () => {
             this.limit += more;
-            this.render();
+            this.draw();
         });
         return button;
     }

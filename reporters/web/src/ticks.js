@@ -41,6 +41,19 @@ export function timeTicks(most, count) {
 }
 
 /**
+ * @param {number} most
+ * @param {number} count
+ * @returns {number[]} whole numbers in steps of 1, 2 or 5 times a power of ten
+ */
+export function countTicks(most, count) {
+    let step = 1;
+    for (let power = 1; most / step > count; power *= 10) {
+        for (const factor of [1, 2, 5]) if (most / step > count) step = power * factor;
+    }
+    return multiples(step, most);
+}
+
+/**
  * @param {number} step
  * @param {number} most
  */

@@ -1,9 +1,9 @@
 // @ts-check
-// Heap and RSS over time, and the brush that selects a range of samples.
+// Heap and RSS over time, or over allocations, and the brush that selects a range of samples.
 import { FONT_FACE, fitCanvas } from './dom.js';
-import { formatBytes, formatTime, trimZeros } from './format.js';
+import { formatBytes, formatCount, formatTime, trimZeros } from './format.js';
 import { drawnLimits, failedText } from './limits.js';
-import { byteTicks, timeTicks } from './ticks.js';
+import { byteTicks, countTicks, timeTicks } from './ticks.js';
 
 /** @typedef {import('./model.js').Model} Model */
 /** @typedef {import('./color.js').Palette} Palette */
@@ -43,6 +43,8 @@ export class Timeline {
         this.mark = -1;
         this.hovered = -1;
         this.pointer = -1;
+        /** @type {'time' | 'allocations'} */
+        this.axis = 'time';
         /** @type {Float64Array[]} */
         this.curves = [];
         /** @type {null | ((sample: number) => [number, number])} */
@@ -74,24 +76,85 @@ export class Timeline {
         return Math.max(1, this.model.meta.endNs, count > 0 ? time[count - 1] : 0);
     }
 
+    /** Whether it is known how many allocations there were up to each sample. */
+    hasAllocations() {
+        const { allocations, count } = this.model.samples;
+        return count > 1 && allocations[count - 1] > 0;
+    }
+
+    /** @param {number} ns @returns {number} how many allocations there were before, about */
+    allocationsAt(ns) {
+        const { time, allocations, count } = this.model.samples;
+        const next = this.firstFrom(ns);
+        if (next >= count) return this.endAllocations();
+        const before = next > 0 ? time[next - 1] : 0;
+        const less = next > 0 ? allocations[next - 1] : 0;
+        const part = time[next] > before ? (ns - before) / (time[next] - before) : 1;
+        return less + part * (allocations[next] - less);
+    }
+
+    endAllocations() {
+        const { allocations, count } = this.model.samples;
+        return Math.max(1, this.model.meta.totals.allocations, allocations[count - 1]);
+    }
+
+    /** @param {number} ns @returns {number} the first sample at that time or later */
+    firstFrom(ns) {
+        const { time, count } = this.model.samples;
+        let low = 0;
+        let high = count;
+        while (low < high) {
+            const middle = (low + high) >> 1;
+            if (time[middle] < ns) low = middle + 1;
+            else high = middle;
+        }
+        return low;
+    }
+
     /** @param {number} ns */
     xOf(ns) {
-        return LEFT + (ns / this.endTime()) * (this.width - LEFT - RIGHT);
+        const part =
+            this.axis === 'time'
+                ? ns / this.endTime()
+                : this.allocationsAt(ns) / this.endAllocations();
+        return LEFT + part * (this.width - LEFT - RIGHT);
     }
 
     /** @param {number} x @returns {number} the nearest sample */
     sampleAt(x) {
-        const { time, count } = this.model.samples;
-        const wanted = ((x - LEFT) / (this.width - LEFT - RIGHT)) * this.endTime();
+        const { samples } = this.model;
+        const isTime = this.axis === 'time';
+        const values = isTime ? samples.time : samples.allocations;
+        const end = isTime ? this.endTime() : this.endAllocations();
+        const wanted = ((x - LEFT) / (this.width - LEFT - RIGHT)) * end;
         let low = 0;
-        let high = count - 1;
+        let high = samples.count - 1;
         while (low < high) {
             const middle = (low + high) >> 1;
-            if (time[middle] < wanted) low = middle + 1;
+            if (values[middle] < wanted) low = middle + 1;
             else high = middle;
         }
-        if (low > 0 && wanted - time[low - 1] < time[low] - wanted) low--;
+        if (low > 0 && wanted - values[low - 1] < values[low] - wanted) low--;
         return Math.max(0, low);
+    }
+
+    /**
+     * @param {number} from nanoseconds
+     * @param {number} to nanoseconds
+     * @returns {{from: number, to: number}} the samples of that time, at least one
+     */
+    samplesOf(from, to) {
+        const first = Math.min(this.firstFrom(from), this.last());
+        return { from: first, to: Math.max(first, this.firstFrom(to + 1) - 1) };
+    }
+
+    /**
+     * @param {number} from nanoseconds
+     * @param {number} to nanoseconds
+     */
+    chooseTime(from, to) {
+        const range = this.samplesOf(from, to);
+        this.choose(range.from, range.to, true);
     }
 
     /** The drawn edges of the range: the whole run reaches from end to end. */
@@ -245,9 +308,11 @@ export class Timeline {
         }
         pen.textAlign = 'center';
         const count = Math.max(2, Math.floor((this.width - LEFT) / 110));
-        for (const ns of timeTicks(this.endTime(), count)) {
-            const x = this.xOf(ns);
-            const text = trimZeros(formatTime(ns));
+        const isTime = this.axis === 'time';
+        const end = isTime ? this.endTime() : this.endAllocations();
+        for (const value of isTime ? timeTicks(end, count) : countTicks(end, count)) {
+            const x = LEFT + (value / end) * (this.width - LEFT - RIGHT);
+            const text = isTime ? trimZeros(formatTime(value)) : formatCount(value);
             if (x + pen.measureText(text).width / 2 > this.width) continue;
             pen.fillText(text, x, bottom + 12);
         }

@@ -1,7 +1,13 @@
 // @ts-check
-// Trees as they are drawn: the recorded one, without the runtime's frames, or from the leaves up.
+// Trees as they are drawn: in preorder, with the sums of what their rows hold.
+import { NOWHERE, arrange, leaveOut, recordedForest } from './forest.js';
+import { KIND_INLINED, KIND_NATIVE, isSameFunction } from './names.js';
+import { applyStep } from './steps.js';
 
 /** @typedef {import('./model.js').Model} Model */
+/** @typedef {import('./names.js').Names} Names */
+/** @typedef {import('./forest.js').Forest} Forest */
+/** @typedef {import('./steps.js').Step} Step */
 
 /**
  * @typedef {object} Tree preorder; node 0 is the root and has frame -1
@@ -10,7 +16,7 @@
  * @property {Uint32Array} depth
  * @property {Int32Array} frame
  * @property {Uint32Array} end first node behind the subtree
- * @property {Uint32Array} site of each recorded node: the node here that owns what it allocated
+ * @property {Uint32Array} site by row: the node that owns what it allocated, or NOWHERE
  * @property {number} height the greatest depth
  *
  * @typedef {object} Layout
@@ -36,128 +42,69 @@ function finishTree(parts) {
 }
 
 /**
- * @param {Model} model
- * @returns {Tree} the tree as it was recorded
- */
-function recordedTree(model) {
-    const site = new Uint32Array(model.nodes.count);
-    for (let i = 0; i < site.length; i++) site[i] = i;
-    return finishTree({ ...model.nodes, site });
-}
-
-/** A tree that grows by adding children; its nodes are in the order of their coming. */
-class Trie {
-    constructor() {
-        /** @type {number[]} */
-        this.parent = [-1];
-        /** @type {number[]} */
-        this.frame = [-1];
-        /** @type {Map<number, number>} */
-        this.children = new Map();
-    }
-
-    /**
-     * @param {number} parent
-     * @param {number} frame
-     * @param {number} frameCount
-     */
-    child(parent, frame, frameCount) {
-        const key = parent * frameCount + frame;
-        let child = this.children.get(key);
-        if (child === undefined) {
-            child = this.parent.length;
-            this.parent.push(parent);
-            this.frame.push(frame);
-            this.children.set(key, child);
-        }
-        return child;
-    }
-}
-
-/**
  * Weights that order siblings: the peak of the whole run, then all that was allocated.
  * @param {Model} model
- * @param {Trie} trie
- * @param {Uint32Array} site
+ * @param {Forest} forest
  */
-function weigh(model, trie, site) {
-    const weights = new Float64Array(trie.parent.length);
-    const { count, node, bytes } = model.rows;
-    const [peak, , allocated] = bytes;
+function weigh(model, { count, parent, site }) {
+    const weights = new Float64Array(count);
+    const { rows } = model;
+    const [peak, , allocated] = rows.bytes;
     // The second key only decides where the first does not: a fraction of a byte.
     let most = 1;
-    for (let i = 0; i < count; i++) most += allocated[i];
-    for (let i = 0; i < count; i++) weights[site[node[i]]] += peak[i] + (0.5 * allocated[i]) / most;
-    for (let i = weights.length - 1; i > 0; i--) weights[trie.parent[i]] += weights[i];
+    for (let i = 0; i < rows.count; i++) most += allocated[i];
+    for (let i = 0; i < rows.count; i++) {
+        if (site[i] !== NOWHERE) weights[site[i]] += peak[i] + (0.5 * allocated[i]) / most;
+    }
+    for (let i = count - 1; i > 0; i--) weights[parent[i]] += weights[i];
     return weights;
 }
 
 /**
- * Put a trie into preorder, larger siblings first.
+ * Put a forest into preorder, larger siblings first.
  * @param {Model} model
- * @param {Trie} trie
- * @param {Uint32Array} site of recorded nodes in the trie
+ * @param {Forest} forest
  * @returns {Tree}
  */
-function sortTrie(model, trie, site) {
-    const count = trie.parent.length;
-    const weights = weigh(model, trie, site);
+export function sortForest(model, forest) {
+    const { count } = forest;
+    const weights = weigh(model, forest);
     const first = new Uint32Array(count + 1);
-    for (let i = 1; i < count; i++) first[trie.parent[i] + 1]++;
+    for (let i = 1; i < count; i++) first[forest.parent[i] + 1]++;
     for (let i = 0; i < count; i++) first[i + 1] += first[i];
     const next = first.slice();
     const children = new Uint32Array(count);
-    for (let i = 1; i < count; i++) children[next[trie.parent[i]]++] = i;
+    for (let i = 1; i < count; i++) children[next[forest.parent[i]]++] = i;
 
     const parent = new Int32Array(count);
     const depth = new Uint32Array(count);
     const frame = new Int32Array(count);
     const place = new Uint32Array(count);
-    const waiting = [0];
+    const waiting = new Uint32Array(count);
+    let waitingCount = 1;
     for (let at = 0; at < count; at++) {
-        const node = /** @type {number} */ (waiting.pop());
+        const node = waiting[--waitingCount];
         place[node] = at;
-        parent[at] = node === 0 ? -1 : place[trie.parent[node]];
+        parent[at] = node === 0 ? -1 : place[forest.parent[node]];
         depth[at] = node === 0 ? 0 : depth[parent[at]] + 1;
-        frame[at] = trie.frame[node];
+        frame[at] = forest.frame[node];
         const siblings = children.subarray(first[node], first[node + 1]);
-        siblings.sort((a, b) => weights[b] - weights[a] || a - b);
-        for (let i = siblings.length - 1; i >= 0; i--) waiting.push(siblings[i]);
+        if (siblings.length > 1) siblings.sort((a, b) => weights[b] - weights[a] || a - b);
+        for (let i = siblings.length - 1; i >= 0; i--) waiting[waitingCount++] = siblings[i];
     }
-    return finishTree({ count, parent, depth, frame, site: site.map((node) => place[node]) });
+    const site = forest.site.map((node) => (node === NOWHERE ? NOWHERE : place[node]));
+    return finishTree({ count, parent, depth, frame, site });
 }
 
 /**
  * @typedef {object} Shape
  * @property {boolean} isInverted
  * @property {boolean} showsRuntime
- * @property {boolean} foldsRecursion
+ * @property {boolean} [hidesNative]
+ * @property {boolean} [foldsRecursion]
+ * @property {Step[]} [steps]
+ * @property {Int32Array | null} [groups] by row: the frame of its group, for a level of them
  */
-
-/**
- * @param {Model} model
- * @param {Shape} shape
- * @returns {(above: number, frame: number) => boolean} whether a frame has no box of its own in one
- *     whose frame is `above`: what it holds is that one's
- */
-function leftOut({ frames }, { showsRuntime, foldsRecursion }) {
-    return (above, frame) =>
-        (!showsRuntime && frames.isRuntime[frame] === 1) ||
-        (foldsRecursion && above >= 0 && isSameFunction(frames, above, frame));
-}
-
-/**
- * @param {import('./model.js').Frames} frames
- * @param {number} one
- * @param {number} other
- */
-function isSameFunction(frames, one, other) {
-    return (
-        frames.function[one] === frames.function[other] &&
-        frames.file[one] === frames.file[other] &&
-        frames.kind[one] === frames.kind[other]
-    );
-}
 
 /** @param {Model} model @returns {boolean} whether any function calls itself */
 export function hasRecursion({ nodes, frames }) {
@@ -168,73 +115,63 @@ export function hasRecursion({ nodes, frames }) {
     return false;
 }
 
-/**
- * The tree without some frames: what they allocated is their callers'.
- * @param {Model} model
- * @param {Shape} shape
- */
-function reducedTree(model, shape) {
-    const { nodes, frames } = model;
-    const trie = new Trie();
-    const site = new Uint32Array(nodes.count);
-    const isLeftOut = leftOut(model, shape);
-    for (let i = 1; i < nodes.count; i++) {
-        const parent = site[nodes.parent[i]];
-        const frame = nodes.frame[i];
-        site[i] = isLeftOut(trie.frame[parent], frame)
-            ? parent
-            : trie.child(parent, frame, frames.count);
-    }
-    return sortTrie(model, trie, site);
+/** @param {Model} model @returns {boolean} whether there are frames of other languages */
+export function hasNative({ frames }) {
+    return frames.kind.includes(KIND_NATIVE) || frames.kind.includes(KIND_INLINED);
 }
 
 /**
- * The tree from the leaves up: below each frame those that called it.
+ * The nodes that a shape shows, callers first.
  * @param {Model} model
  * @param {Shape} shape
+ * @param {Names} names
+ * @param {Map<string, number>} modules frames of modules' boxes
+ * @returns {Forest}
  */
-function inverted(model, shape) {
-    const { nodes, frames, rows } = model;
-    const trie = new Trie();
-    const site = new Uint32Array(nodes.count);
-    const isLeftOut = leftOut(model, shape);
-    for (let i = 0; i < rows.count; i++) {
-        const start = rows.node[i];
-        if (site[start] !== 0) continue;
-        let place = 0;
-        for (let node = start; node > 0; node = nodes.parent[node]) {
-            const frame = nodes.frame[node];
-            if (isLeftOut(trie.frame[place], frame)) continue;
-            place = trie.child(place, frame, frames.count);
-        }
-        site[start] = place;
+export function buildForest(model, shape, names, modules) {
+    const { frames } = model;
+    const hidesRuntime = !shape.showsRuntime && frames.isRuntime.includes(1);
+    const hidesNative = shape.hidesNative && hasNative(model);
+    let forest = recordedForest(model);
+    if (hidesRuntime || hidesNative || shape.foldsRecursion) {
+        forest = leaveOut(
+            forest,
+            (above, frame) =>
+                (hidesRuntime && frames.isRuntime[frame] === 1) ||
+                (hidesNative &&
+                    (frames.kind[frame] === KIND_NATIVE || frames.kind[frame] === KIND_INLINED)) ||
+                (shape.foldsRecursion === true &&
+                    above >= 0 &&
+                    isSameFunction(frames, above, frame)),
+        );
     }
-    return sortTrie(model, trie, site);
+    for (const step of shape.steps ?? []) forest = applyStep(forest, step, names, modules);
+    return forest;
 }
 
 /**
  * @param {Model} model
+ * @param {Forest} forest as buildForest() made it
  * @param {Shape} shape
  * @returns {Tree}
  */
-export function buildTree(model, shape) {
-    const showsRuntime = shape.showsRuntime || !model.frames.isRuntime.includes(1);
-    if (shape.isInverted) return inverted(model, shape);
-    if (showsRuntime && !shape.foldsRecursion) return recordedTree(model);
-    return reducedTree(model, shape);
+export function arrangeTree(model, forest, { isInverted, groups = null }) {
+    if (isInverted || groups) return sortForest(model, arrange(forest, isInverted, groups));
+    const isRecorded = forest.parent === model.nodes.parent;
+    // It stands in this order already, and its nodes have their depths.
+    if (isRecorded) return finishTree({ ...model.nodes, site: forest.site });
+    return sortForest(model, forest);
 }
 
 /**
  * Bring costs of rows to the nodes of a tree.
- * @param {Model} model
  * @param {Tree} tree
  * @param {Float64Array} costs by row
  * @returns {Float64Array} by node, without what is below
  */
-export function ownCosts(model, tree, costs) {
-    const own = new Float64Array(tree.count);
-    const { node } = model.rows;
-    for (let i = 0; i < costs.length; i++) own[tree.site[node[i]]] += costs[i];
+export function ownCosts({ count, site }, costs) {
+    const own = new Float64Array(count);
+    for (let i = 0; i < costs.length; i++) if (site[i] !== NOWHERE) own[site[i]] += costs[i];
     return own;
 }
 

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Names } from '../src/names.js';
 import { makeMatcher, matchFrames, matchNodes } from '../src/search.js';
-import { buildTree, ownCosts, totalCosts } from '../src/tree.js';
-import { smallModel } from './support.js';
+import { ownCosts, totalCosts } from '../src/tree.js';
+import { buildTree, smallModel } from './support.js';
 
 function find(text, isRegex) {
     const model = smallModel();
     const tree = buildTree(model, { isInverted: false, showsRuntime: true });
-    const total = totalCosts(tree, ownCosts(model, tree, model.rows.bytes[0]));
+    const total = totalCosts(tree, ownCosts(tree, model.rows.bytes[0]));
     const { test: matches } = makeMatcher(text, isRegex);
     return matchNodes(tree, total, matchFrames(new Names(model), matches));
 }

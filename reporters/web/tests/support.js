@@ -1,6 +1,9 @@
 // What the tests share: the model of a page file, read as the page reads itself.
 import { readFileSync } from 'node:fs';
+import { addGroups, groupRows } from '../src/groups.js';
 import { readModel } from '../src/model.js';
+import { Names } from '../src/names.js';
+import { arrangeTree, buildForest } from '../src/tree.js';
 
 /** The page and what it must show, as tests/web/make_page wrote them. */
 export const pagePath = process.env.MEMTRACK_PAGE;
@@ -53,7 +56,19 @@ export function smallModel() {
             peakSample: 1,
             temporaryThreshold: 1,
             totals: { peakTime: 1e9, peakRss: 0 },
-            allocators: [{ number: 1, name: 'malloc' }],
+            allocators: [
+                { number: 1, name: 'malloc', peakBytes: 140 },
+                { number: 33, name: 'pymalloc', peakBytes: 7 },
+            ],
+            threads: [
+                { tid: 42, process: 0, name: '', main: true, peakBytes: 110 },
+                { tid: 43, process: 1, name: 'other', main: false, peakBytes: 37 },
+            ],
+            processes: [
+                { pid: 42, name: 'app', peakBytes: 110 },
+                { pid: 44, name: 'child', peakBytes: 37 },
+            ],
+            counts: { strings: strings.length },
         },
         string: (number) => strings[number],
         frames: {
@@ -94,6 +109,16 @@ export function smallModel() {
             heap: column([40, 147, 17, 17]),
             blocks: column([4, 7, 2, 2]),
             rss: column([0, 0, 0, 0]),
+            allocations: column([4, 7, 7, 7]),
         },
+        sources: new Map(),
     };
+}
+
+/** A tree of a shape, as the app makes it. by: what a level of groups is of. */
+export function buildTree(model, shape, by = '') {
+    const names = new Names(model);
+    const groups = addGroups(model, names);
+    const forest = buildForest(model, shape, names, groups.modules);
+    return arrangeTree(model, forest, { ...shape, groups: groupRows(model, names, groups, by) });
 }

@@ -2,17 +2,17 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Names } from '../src/names.js';
 import { groupFrames, sortRows, sumGroups } from '../src/table.js';
-import { buildTree, ownCosts, totalCosts } from '../src/tree.js';
-import { smallModel } from './support.js';
+import { ownCosts, totalCosts } from '../src/tree.js';
+import { buildTree, smallModel } from './support.js';
 
 function rowsOf(model, byLine) {
     const names = new Names(model);
     const tree = buildTree(model, { isInverted: false, showsRuntime: true });
-    const ownBytes = ownCosts(model, tree, model.rows.bytes[0]);
+    const ownBytes = ownCosts(tree, model.rows.bytes[0]);
     const rows = sumGroups(tree, groupFrames(names, byLine), {
         ownBytes,
         totalBytes: totalCosts(tree, ownBytes),
-        ownAllocations: ownCosts(model, tree, model.rows.allocations[0]),
+        ownAllocations: ownCosts(tree, model.rows.allocations[0]),
     });
     return { names, rows };
 }

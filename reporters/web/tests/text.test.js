@@ -14,8 +14,7 @@ import { Names } from '../src/names.js';
 import { findPath, formatLink, hashPath, parseLink } from '../src/permalink.js';
 import { readState, stateFields } from '../src/state.js';
 import { byteTicks, timeTicks } from '../src/ticks.js';
-import { buildTree } from '../src/tree.js';
-import { smallModel } from './support.js';
+import { buildTree, smallModel } from './support.js';
 
 test('sizes have three digits', () => {
     const cases = [
@@ -208,10 +207,15 @@ test('a link that nobody made is no harm', () => {
 
 test('the caption says what is counted', () => {
     const model = smallModel();
-    const say = (mode, from, to, isWhole, sample = -1) =>
-        makeCaption(model, { mode, from, to }, { isWhole, sample }, 2048, 3).rest;
+    const say = (mode, from, to, isWhole, sample = -1, isFiltered = false) =>
+        makeCaption(
+            model,
+            { mode, from, to },
+            { isWhole, sample },
+            { bytes: 2048, allocations: 3, isFiltered },
+        ).rest;
     assert.equal(say('peak', 0, 3, true, 1), 'in 3 blocks, live at the peak at 1.00 s');
-    assert.match(say('peak', 2, 3, false, 2), /highest moment of the range at 2\.00 s$/);
+    assert.match(say('peak', 2, 3, false, 2), /highest moment of the range at 2\.00 s/);
     assert.equal(say('leaks', 0, 3, true), 'in 3 blocks, not released at the end');
     assert.match(
         say('kept', 1, 2, false),
@@ -222,10 +226,19 @@ test('the caption says what is counted', () => {
         /from 0 s to 2\.00 s; what was released within 1\.00 s is not/,
     );
     assert.match(say('temporary', 0, 3, true), /^in 3 allocations, .*one other/);
+    model.meta.totals.peakBytes = 4096;
+    assert.match(say('peak', 0, 3, true, 1, true), /^of 4\.00 KiB in 3 blocks, /);
+    // The heap itself is told exactly, whatever the boxes add up to; of a part that is not known.
+    assert.match(say('peak', 2, 3, false, 2), /^in 2 blocks, .*; the boxes add up to 2\.00 KiB/);
+    assert.match(say('peak', 2, 3, false, 2, true), /^of 17 B in 3 blocks, [^;]*$/);
+    model.samples.heap[2] = 2048;
     model.meta.minSize = 1024;
     assert.match(say('leaks', 0, 3, true), /; blocks smaller than 1(\.00)? KiB are left out$/);
     Object.assign(model.meta, { minSize: 0, sampleBytes: 524288, standardErrors: [2048, 0, 1, 0] });
-    assert.match(say('peak', 0, 3, true, 1), /; an estimate \u00b12(\.00)? KiB from one block in 512 KiB$/);
+    assert.match(
+        say('peak', 0, 3, true, 1),
+        /; an estimate \u00b12(\.00)? KiB from one block in 512 KiB$/,
+    );
     assert.match(say('peak', 2, 3, false, 2), /; an estimate from one block in 512 KiB$/);
     assert.match(say('temporary', 0, 3, true), /a sample does not tell what was temporary/);
     model.meta.sampledFromNs = 2_000_000_000;

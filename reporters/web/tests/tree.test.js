@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Names } from '../src/names.js';
-import { buildTree, hasRecursion, layoutTree, ownCosts, totalCosts } from '../src/tree.js';
-import { smallModel } from './support.js';
+import { hasRecursion, layoutTree, ownCosts, totalCosts } from '../src/tree.js';
+import { buildTree, smallModel } from './support.js';
 
 /** A tree as text: names by depth. */
 function outline(model, tree) {
@@ -14,7 +14,7 @@ function outline(model, tree) {
     return lines;
 }
 
-const totals = (model, tree) => [...totalCosts(tree, ownCosts(model, tree, model.rows.bytes[0]))];
+const totals = (model, tree) => [...totalCosts(tree, ownCosts(tree, model.rows.bytes[0]))];
 
 test('the recorded tree is as it was recorded', () => {
     const model = smallModel();
@@ -38,7 +38,7 @@ test('without runtime frames their callees move up and merge', () => {
     assert.deepEqual(outline(model, tree), ['all', ' main', '  load', '   parse']);
     // load: 100 of parse and its own 30 from below the importer; 7 of the importer are main's.
     assert.deepEqual(totals(model, tree), [147, 147, 130, 100]);
-    assert.deepEqual([...ownCosts(model, tree, model.rows.bytes[0])], [0, 17, 30, 100]);
+    assert.deepEqual([...ownCosts(tree, model.rows.bytes[0])], [0, 17, 30, 100]);
 });
 
 test('inverted, what allocated comes first and its callers below', () => {
@@ -99,7 +99,7 @@ test('siblings stand by weight, whatever is counted', () => {
 test('boxes of siblings stand side by side inside their parent', () => {
     const model = smallModel();
     const tree = buildTree(model, { isInverted: false, showsRuntime: true });
-    const { left, total } = layoutTree(tree, ownCosts(model, tree, model.rows.bytes[0]));
+    const { left, total } = layoutTree(tree, ownCosts(tree, model.rows.bytes[0]));
     assert.deepEqual([...left], [0, 0, 0, 0, 100, 100]);
     for (let i = 1; i < tree.count; i++) {
         const parent = tree.parent[i];
@@ -113,6 +113,7 @@ test('a tree of the root alone is a tree', () => {
     for (const key of ['parent', 'depth', 'frame']) model.nodes[key] = model.nodes[key].slice(0, 1);
     model.nodes.count = 1;
     model.rows.count = 0;
+    model.rows.node = model.rows.node.slice(0, 0);
     for (const isInverted of [false, true]) {
         const tree = buildTree(model, { isInverted, showsRuntime: false });
         assert.equal(tree.count, 1);

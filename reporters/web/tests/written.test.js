@@ -5,15 +5,13 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { familyCurves, sumRows } from '../src/aggregate.js';
 import { Names } from '../src/names.js';
-import { buildTree, ownCosts, totalCosts } from '../src/tree.js';
-import { expectedPath, noPage, pagePath, readExpected, readPage } from './support.js';
+import { ownCosts, totalCosts } from '../src/tree.js';
+import { buildTree, expectedPath, noPage, pagePath, readExpected, readPage } from './support.js';
 
 const whole = (model) => ({
     mode: 'peak',
     from: 0,
     to: model.samples.count - 1,
-    thread: -1,
-    allocator: -1,
 });
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 
@@ -56,7 +54,7 @@ test('every range shows what was counted block by block', { skip: noPage }, () =
 
 test('the curves of the families add up to the heap', { skip: noPage }, () => {
     const model = readPage(pagePath);
-    const curves = familyCurves(model, { thread: -1, allocator: -1 });
+    const curves = familyCurves(model, null);
     for (let i = 0; i < model.samples.count; i++) {
         const height = sum(curves.map((curve) => curve[i]));
         const slack = model.meta.folded.merged ? 0.03 * model.meta.totals.peakBytes : 0;
@@ -73,7 +71,7 @@ test('all trees hold the same bytes', { skip: noPage }, () => {
             showsRuntime: (i & 2) > 0,
             foldsRecursion: (i & 4) > 0,
         });
-        const total = totalCosts(tree, ownCosts(model, tree, bytes));
+        const total = totalCosts(tree, ownCosts(tree, bytes));
         assert.equal(total[0], model.meta.totals.peakBytes);
         assert.equal(tree.end[0], tree.count);
     }
@@ -82,7 +80,7 @@ test('all trees hold the same bytes', { skip: noPage }, () => {
 test('siblings of the recorded tree stand by their bytes at the peak', { skip: noPage }, () => {
     const model = readPage(pagePath);
     const tree = buildTree(model, { isInverted: false, showsRuntime: true });
-    const total = totalCosts(tree, ownCosts(model, tree, sumRows(model, whole(model)).bytes));
+    const total = totalCosts(tree, ownCosts(tree, sumRows(model, whole(model)).bytes));
     for (let node = 0; node < tree.count; node++) {
         let before = Infinity;
         for (let child = node + 1; child < tree.end[node]; child = tree.end[child]) {

@@ -49,6 +49,8 @@ export async function openPage(
     });
     page.on('pageerror', (error) => faults.push(String(error)));
     page.on('request', (request) => {
+        // What a page made itself is asked of nobody.
+        if (request.url().startsWith('data:')) return;
         if (request.url().split('#')[0] !== url) faults.push('request: ' + request.url());
     });
     await page.setViewport({ width, height });

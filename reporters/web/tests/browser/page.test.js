@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { after, before, test } from 'node:test';
 import { formatBytes } from '../../src/format.js';
+import { TABS } from '../../src/state.js';
 import { readExpected, readPage } from '../support.js';
 import { boxOf, brush, clickFlame, openPage, settle, startBrowser, textOf } from './browser.js';
 
@@ -204,9 +205,12 @@ pageTest('inverted, runtime frames, labels and filters are switched', {}, async 
     await page.keyboard.press('i');
     await settle(page);
     assert.match(await link(), /i=1/);
+    await page.click('#view-open');
     await page.click('#runtime');
     await settle(page);
     assert.match(await link(), /r=1/);
+    await page.keyboard.press('Escape');
+    assert.equal(await page.$eval('#view-menu', (menu) => menu.hidden), true);
     await page.keyboard.press('l');
     await settle(page);
     assert.match(await link(), /l=place/);
@@ -236,7 +240,7 @@ pageTest('the tip shows the numbers of the box below the pointer', {}, async (pa
     assert.equal(await page.$eval('#tip', (tip) => tip.hidden), true);
 });
 
-pageTest('the table sorts and leads back to the graph', {}, async (page) => {
+pageTest('the table sorts and leads to callers and callees', {}, async (page) => {
     await page.keyboard.press('t');
     await settle(page);
     const column = (at) =>
@@ -264,6 +268,8 @@ pageTest('the table sorts and leads back to the graph', {}, async (page) => {
     });
     await settle(page);
     assert.equal(await textOf(page, '#function'), chosen);
+    assert.match(await textOf(page, '.sandwich-head'), new RegExp('^' + chosen));
+    await page.keyboard.press('g');
     assert.equal(await page.$eval('#panel-flame', (panel) => panel.hidden), false);
 });
 
@@ -287,7 +293,7 @@ for (const [width, height] of [
     [2560, 1440],
 ]) {
     pageTest(`at ${width} by ${height} nothing sticks out`, { width, height }, async (page) => {
-        for (const tab of ['flame', 'table', 'info']) {
+        for (const tab of TABS) {
             await page.click('#tab-' + tab);
             await settle(page);
             const size = await page.evaluate(() => {
@@ -374,18 +380,32 @@ for (const theme of ['light', 'dark']) {
             );
             assert.deepEqual(found, [], what);
         };
-        for (const tab of ['flame', 'table', 'info']) {
+        for (const tab of TABS) {
             await page.click('#tab-' + tab);
             await settle(page);
             await check(tab);
         }
         await page.click('#tab-flame');
+        for (const menu of ['view', 'export']) {
+            await page.click(`#${menu}-open`);
+            await check(`menu ${menu}`);
+            await page.keyboard.press('Escape');
+        }
+        for (const color of ['kind', 'size', 'growth']) {
+            await page.keyboard.press('m');
+            await settle(page);
+            await check(`colour by ${color}`);
+        }
+        await page.keyboard.press('m');
         await brush(page, 0.3, 0.6);
         await page.keyboard.press('/');
         await page.keyboard.type('load');
         await settle(page);
         await check('a search in a range');
-        await page.keyboard.press('Escape');
+        await page.click('#keep-hits');
+        await settle(page);
+        await check('a step');
+        await page.focus('#flame');
         await page.keyboard.press('?');
         await settle(page);
         await check('help');
@@ -451,7 +471,8 @@ test('a capture of nothing has a page', async () => {
         await page.click(`[data-mode=${mode}]`);
     await page.click('#inverted');
     await brush(page, 0.2, 0.6);
-    for (const tab of ['table', 'info', 'flame']) await page.click('#tab-' + tab);
+    for (const tab of [...TABS, 'flame']) await page.click('#tab-' + tab);
+    for (const key of 'fkhdcsulmyixp') await page.keyboard.press(key);
     await settle(page);
     assert.deepEqual(faults, []);
     await page.close();
