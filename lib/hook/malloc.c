@@ -63,6 +63,17 @@ static void *malloc_with_mode(size_t size_bytes)
     return malloc_with_stack(size_bytes, block);
 }
 
+/* With native stacks. */
+static void *malloc_native(size_t size_bytes)
+{
+    void *block = real.malloc(size_bytes);
+
+    if (unlikely(block == NULL))
+        return malloc_failed(size_bytes, __builtin_return_address(0));
+    return (void *)track_allocated_from_here(DOMAIN_HEAP, (uintptr_t)block, size_bytes,
+                                             ALLOCATOR_MALLOC);
+}
+
 static __attribute__((cold, noinline)) void *malloc_picked(size_t size_bytes, const void *caller)
 {
     void *block = real.malloc(size_bytes);
@@ -112,6 +123,8 @@ void hook_follow_mode(void)
     if ((mode & PROCESS_SAMPLES) != 0) {
         __atomic_store_n(&process.apart_bytes, SIZE_MAX, __ATOMIC_RELAXED);
         way = (mode & PROCESS_DEGRADES) != 0 ? malloc_degraded : malloc_sampled;
+    } else if ((mode & PROCESS_WALKS_NATIVE) != 0) {
+        way = malloc_native;
     } else if (mode == PROCESS_WALKS_PYTHON && malloc_way_of_python() != NULL) {
         way = malloc_way_of_python();
     }

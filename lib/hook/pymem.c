@@ -110,6 +110,9 @@ static inline __attribute__((always_inline)) void *record(enum python_domain dom
         track_failed(domain_of(domain), size_bytes, allocator_of(domain, entry), caller);
         return NULL;
     }
+    if (unlikely((track_mode() & PROCESS_WALKS_NATIVE) != 0))
+        return (void *)track_allocated_from_here(domain_of(domain), (uintptr_t)block, size_bytes,
+                                                 allocator_of(domain, entry));
     return (void *)track_allocated_python(domain_of(domain), (uintptr_t)block, size_bytes,
                                           allocator_of(domain, entry), caller);
 }

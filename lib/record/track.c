@@ -265,12 +265,13 @@ finish_with_stack(struct context *context, struct event *event, size_t size_byte
         context->sync_bytes -= size_bytes;
 }
 
-uintptr_t track_allocated_stack(enum domain domain, uintptr_t address, size_t size_bytes,
-                                enum allocator allocator, const void *caller)
+/* frame: of the function that the hook has called. */
+static inline __attribute__((always_inline)) uintptr_t
+allocated_stack(enum domain domain, uintptr_t address, size_t size_bytes, enum allocator allocator,
+                uintptr_t frame, const struct call_site *site)
 {
     struct context *context = context_own;
-    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
-    struct event event = block_event(domain, address, size_bytes, allocator, frame, caller);
+    struct event event = block_event(domain, address, size_bytes, allocator, frame, site->caller);
     unsigned mode = track_mode();
     bool is_updated;
 
@@ -281,7 +282,8 @@ uintptr_t track_allocated_stack(enum domain domain, uintptr_t address, size_t si
         if ((mode & PROCESS_SAMPLES) != 0)
             return sample_passes(&context->sample, size_bytes)
                        ? pass_over(domain, address)
-                       : track_allocated_picked(domain, address, size_bytes, allocator, caller);
+                       : track_allocated_picked(domain, address, size_bytes, allocator,
+                                                site->caller);
         if (size_bytes < process.header->min_size)
             return address;
     }
@@ -295,7 +297,7 @@ uintptr_t track_allocated_stack(enum domain domain, uintptr_t address, size_t si
         record_allocation(&event, size_bytes, false);
         return address;
     }
-    is_updated = chain_update(context, &(struct call_site){caller, NULL}, &event.count_deltas);
+    is_updated = chain_update(context, site, &event.count_deltas);
     if (likely(is_updated) && likely(event.count_deltas <= 1) &&
         likely(track_try_after(context, event.count_deltas != 0 ? context->scratch : NULL,
                                process.epoch, event.w0, event.w1, address, size_bytes, true)))
@@ -303,6 +305,21 @@ uintptr_t track_allocated_stack(enum domain domain, uintptr_t address, size_t si
     else
         finish_with_stack(context, &event, size_bytes, is_updated);
     return address;
+}
+
+uintptr_t track_allocated_stack(enum domain domain, uintptr_t address, size_t size_bytes,
+                                enum allocator allocator, const void *caller)
+{
+    return allocated_stack(domain, address, size_bytes, allocator,
+                           (uintptr_t)__builtin_frame_address(0),
+                           &(struct call_site){caller, NULL});
+}
+
+uintptr_t track_allocated_native(enum domain domain, uintptr_t address, size_t size_bytes,
+                                 enum allocator allocator, const struct call_site *site)
+{
+    return allocated_stack(domain, address, size_bytes, allocator,
+                           (uintptr_t)__builtin_frame_address(0), site);
 }
 
 /* Whether a block is of the sample. ret_mean_bytes: between two picks, as it was for this block. */

@@ -74,6 +74,10 @@ uintptr_t track_allocated_slow(enum domain domain, uintptr_t address, size_t siz
 uintptr_t track_allocated_stack(enum domain domain, uintptr_t address, size_t size_bytes,
                                 enum allocator allocator, const void *caller)
     __attribute__((noinline));
+/* Where native stacks are walked. site: of the hook. Returns the address. */
+uintptr_t track_allocated_native(enum domain domain, uintptr_t address, size_t size_bytes,
+                                 enum allocator allocator, const struct call_site *site)
+    __attribute__((noinline));
 /* Of a sample: a block that sample_passes() has not passed over. */
 uintptr_t track_allocated_picked(enum domain domain, uintptr_t address, size_t size_bytes,
                                  enum allocator allocator, const void *caller)
@@ -270,6 +274,19 @@ track_allocated_python(enum domain domain, uintptr_t address, size_t size_bytes,
                                                        caller);
 }
 
+/* Where native stacks are walked: from the caller of the hook that this is inlined into. Context: hot path. */
+static inline __attribute__((always_inline)) uintptr_t
+track_allocated_from_here(enum domain domain, uintptr_t address, size_t size_bytes,
+                          enum allocator allocator)
+{
+    struct unwind_state state;
+    struct call_site site = {__builtin_return_address(0), NULL};
+
+    if (native_caller(&state))
+        site.state = &state;
+    return track_allocated_native(domain, address, size_bytes, allocator, &site);
+}
+
 /*
  * A block has been allocated.
  * address: not 0. size_bytes: as asked for.
@@ -279,7 +296,11 @@ track_allocated_python(enum domain domain, uintptr_t address, size_t size_bytes,
 static inline __attribute__((always_inline)) uintptr_t
 track_allocated(enum domain domain, uintptr_t address, size_t size_bytes, enum allocator allocator)
 {
-    if (unlikely(track_mode() != 0))
+    unsigned mode = track_mode();
+
+    if (unlikely((mode & PROCESS_WALKS_NATIVE) != 0))
+        return track_allocated_from_here(domain, address, size_bytes, allocator);
+    if (unlikely(mode != 0))
         return track_allocated_python(domain, address, size_bytes, allocator,
                                       __builtin_return_address(0));
     return track_allocated_plain(domain, address, size_bytes, allocator);

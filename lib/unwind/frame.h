@@ -14,25 +14,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum frame_flag {
-    FRAME_NEEDS_FP = 1u << 0, /* some step outwards depends on the frame pointer's value here */
-    FRAME_IS_EXACT = 1u << 1,
-    FRAME_IS_BARRIER = 1u << 2, /* the step outwards read other words than those two */
-    FRAME_USES_FP = 1u << 3,    /* the step outwards depends on it */
-    FRAME_SETS_FP = 1u << 4,    /* ... and finds the outer one in memory */
-    FRAME_IS_MARK = 1u << 5,    /* no frame: pc says why the outer ones are not there */
-};
+/* In the upper bits of unwind_frame.how. The first two are those of enum row_kind. */
+#define FRAME_FLAG_SHIFT 56
+#define FRAME_USES_FP    (UINT64_C(1) << 56) /* the step outwards depends on the frame pointer */
+#define FRAME_SETS_FP    (UINT64_C(1) << 57) /* ... and finds the outer one in memory */
+#define FRAME_NEEDS_FP   (UINT64_C(1) << 58) /* some step outwards depends on its value here */
+#define FRAME_IS_EXACT   (UINT64_C(1) << 59)
+#define FRAME_IS_BARRIER (UINT64_C(1) << 60) /* the step outwards read other words than those two */
+#define FRAME_IS_MARK    (UINT64_C(1) << 61) /* no frame: pc says why the outer ones are not there */
+#define FRAME_SLOT_MASK  ((UINT64_C(1) << FRAME_FLAG_SHIFT) - 1)
 
 struct unwind_frame {
     uintptr_t sp, pc, fp;
-    uintptr_t slot; /* where fp was read by the step to this frame; 0: it is the inner frame's */
-    uint32_t flags; /* enum frame_flag */
+    /* bits 0-55: where fp was read by the step to this frame; 0: it is the inner frame's. 56-63: flags */
+    uint64_t how;
 };
 
-/* Return where the step to a frame has read its address. Context: hot path. */
-static inline uintptr_t frame_link(const struct unwind_frame *frame)
+/* Return the address that fp was read at, 0 when it was not. Context: hot path. */
+static inline uintptr_t frame_slot(const struct unwind_frame *frame)
 {
-    return frame->sp - sizeof(uintptr_t);
+    return (uintptr_t)(frame->how & FRAME_SLOT_MASK);
 }
 
 /*
@@ -41,38 +42,10 @@ static inline uintptr_t frame_link(const struct unwind_frame *frame)
  */
 static inline bool frame_is_unchanged(const struct unwind_frame *frame)
 {
-    if (*(const uintptr_t *)frame_link(frame) != frame->pc)
+    if (*(const uintptr_t *)(frame->sp - sizeof(uintptr_t)) != frame->pc)
         return false;
-    return (frame->flags & FRAME_NEEDS_FP) == 0 || frame->slot == 0 ||
-           *(const uintptr_t *)frame->slot == frame->fp;
-}
-
-/* Whether a state is that of a frame, as far as it matters from there on. Context: hot path. */
-static inline bool frame_is_state(const struct unwind_frame *frame,
-                                  const struct unwind_state *state)
-{
-    return frame->sp == state->sp && frame->pc == state->pc &&
-           ((frame->flags & FRAME_IS_EXACT) != 0) == state->is_exact &&
-           (frame->flags & FRAME_IS_MARK) == 0 &&
-           ((frame->flags & FRAME_NEEDS_FP) == 0 || frame->fp == state->fp);
-}
-
-/* Return what a row says of the frame pointer, as flags. Context: hot path. */
-static inline uint32_t frame_flags_of(unwind_row row)
-{
-    switch (row >> ROW_KIND_SHIFT) {
-    case ROW_SP:
-    case ROW_END:
-        return 0;
-    case ROW_SP_SAVED:
-        return FRAME_SETS_FP;
-    case ROW_FP_SAVED:
-        return FRAME_USES_FP | FRAME_SETS_FP;
-    case ROW_FP:
-        return FRAME_USES_FP;
-    default: /* more than is worth telling apart */
-        return FRAME_USES_FP | FRAME_IS_BARRIER;
-    }
+    return (frame->how & FRAME_NEEDS_FP) == 0 || frame_slot(frame) == 0 ||
+           *(const uintptr_t *)frame_slot(frame) == frame->fp;
 }
 
 #endif

@@ -148,7 +148,7 @@ static unwind_row make_usual(const struct special_row *row)
     uint32_t cfa = (uint32_t)(row->inner / ROW_WORD_BYTES);
 
     if (row->where == SAVED_NOT)
-        return ROW_MAKE(row->is_from_frame_pointer ? ROW_FP : ROW_SP, cfa, 0);
+        return ROW_MAKE(row->is_from_frame_pointer ? ROW_FP : ROW_SP, cfa, ROW_NOT_SAVED);
     return ROW_MAKE(row->is_from_frame_pointer ? ROW_FP_SAVED : ROW_SP_SAVED, cfa,
                     -row->saved / ROW_WORD_BYTES);
 }
@@ -225,7 +225,8 @@ static unwind_row find_out(uintptr_t address, bool *ret_is_known)
     }
 }
 
-unwind_row rows_miss(uintptr_t key)
+/* Find out, and remember, the row of an address that is not in the table. */
+static __attribute__((cold, noinline)) unwind_row miss(uintptr_t key)
 {
     uint32_t generation = atomic_load_explicit(&rows_generation, memory_order_acquire);
     size_t at = key & ((1u << ROWS_COUNT_BITS) - 1);
@@ -253,6 +254,20 @@ unwind_row rows_miss(uintptr_t key)
     if (atomic_load(&rows_generation) != generation)
         atomic_store_explicit(&rows_table[at], 0, memory_order_relaxed);
     return row;
+}
+
+unwind_row rows_find(uintptr_t key)
+{
+    size_t at = key & ((1u << ROWS_COUNT_BITS) - 1);
+    uint64_t tag = (uint64_t)(key >> ROWS_COUNT_BITS) << 3;
+
+    for (unsigned probe = 0; probe < ROWS_PROBES; probe++) {
+        uint64_t entry = atomic_load_explicit(&rows_table[at ^ probe], memory_order_relaxed);
+
+        if (entry >> ROW_BITS == (tag | probe))
+            return (unwind_row)entry & ((1u << ROW_BITS) - 1);
+    }
+    return miss(key);
 }
 
 void rows_prefault(void)

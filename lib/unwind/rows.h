@@ -17,19 +17,18 @@
 /* bits 26-28 enum row_kind, 10-25 CFA less its base, 0-9 CFA less the place of the frame pointer; in words. */
 typedef uint32_t unwind_row;
 
-/* In this order: up to ROW_FP a row says all. */
 /* No code lies below: what is read there is the end of a stack, or none. */
 #define UNWIND_LOWEST_CODE ((uintptr_t)0x4000)
 
+/* Below ROW_SIGNAL a row says all, and of its kind bit 0: from the frame pointer, bit 1: that was saved. */
 enum row_kind {
-    ROW_NONE = 0,
-    ROW_SP = 1,       /* the CFA is counted from the stack pointer */
-    ROW_SP_SAVED = 2, /* and the frame pointer was saved */
-    ROW_FP_SAVED = 3, /* from the frame pointer, which was saved */
-    ROW_FP = 4,       /* from it, and it is the caller's too */
-    ROW_SIGNAL = 5,   /* a handler returns here: the kernel has saved all */
-    ROW_END = 6,      /* the outermost frame */
-    ROW_SPECIAL = 7,  /* bits 0-15: number of a struct special_row */
+    ROW_SP = 0, /* the CFA is counted from the stack pointer; the frame pointer is the caller's */
+    ROW_FP = 1, /* from the frame pointer, which is the caller's too */
+    ROW_SP_SAVED = 2, /* from the stack pointer; the caller's frame pointer was saved */
+    ROW_FP_SAVED = 3, /* from the frame pointer; likewise */
+    ROW_SIGNAL = 4,   /* a handler returns here: the kernel has saved all */
+    ROW_END = 5,      /* the outermost frame */
+    ROW_SPECIAL = 6,  /* bits 0-15: number of a struct special_row */
 };
 
 enum {
@@ -40,6 +39,7 @@ enum {
     ROW_WORD_BYTES = 8,
     ROW_NUMBER_MASK = 0xffff,
     ROW_BITS = 29,
+    ROW_NOT_SAVED = 1, /* where the return address lies: there is something to be read */
     ROWS_COUNT_BITS = 15,
     ROWS_PROBES = 8, /* one cache line */
 };
@@ -71,8 +71,8 @@ struct special_row {
 /* An entry: bits 32-63 the key's upper bits, 29-31 the probe that found room, 0-28 the row; 0: free. */
 extern _Atomic uint64_t rows_table[1 << ROWS_COUNT_BITS] __attribute__((visibility("hidden")));
 
-/* Find out, and remember, the row of an address that is not in the table. Context: hot path (slow paths only). */
-unwind_row rows_miss(uintptr_t key) __attribute__((noinline));
+/* As rows_get(), of an address that has not found the first place free. Context: hot path. */
+unwind_row rows_find(uintptr_t key) __attribute__((noinline));
 
 /*
  * Return the row of an address.
@@ -85,13 +85,11 @@ static inline __attribute__((always_inline)) unwind_row rows_get(uintptr_t key)
     uint64_t tag = (uint64_t)(key >> ROWS_COUNT_BITS) << 3;
 
     /* Relaxed: the word is all there is, but of special rows, which rows_special() reads. */
-    for (unsigned probe = 0; probe < ROWS_PROBES; probe++) {
-        uint64_t entry = atomic_load_explicit(&rows_table[at ^ probe], memory_order_relaxed);
+    uint64_t entry = atomic_load_explicit(&rows_table[at], memory_order_relaxed);
 
-        if (likely(entry >> ROW_BITS == (tag | probe)))
-            return (unwind_row)entry & ((1u << ROW_BITS) - 1);
-    }
-    return rows_miss(key);
+    if (likely(entry >> ROW_BITS == tag))
+        return (unwind_row)entry & ((1u << ROW_BITS) - 1);
+    return rows_find(key);
 }
 
 /* Return what a ROW_SPECIAL stands for. Context: hot path (slow paths only). */

@@ -24,13 +24,18 @@ enum {
     FIRST_CAPACITY = 128,
     DEPTH_MAX = 1 << 15, /* 2.9 MB of frames; a deeper stack is truncated */
     OWN_FRAMES_MAX = 16,
+    EAGER_MAX = 24,
     FRAME_BYTES = 2 * sizeof(struct unwind_frame) + sizeof(uint64_t),
+};
+
+/* The frame that comes next: its state, and what is known of it. */
+struct next_frame {
+    uintptr_t pc, sp, fp;
+    uint64_t how; /* where fp was read, and whether pc is exact: as unwind_frame.how */
 };
 
 /* A walk under way. */
 struct walk {
-    struct unwind_state state; /* of the frame that comes next */
-    uintptr_t slot;            /* where its frame pointer was read */
     uintptr_t limit;
     uint32_t count; /* frames in fresh */
     uint32_t left;  /* frames of the last walk that may still be met */
@@ -85,48 +90,76 @@ static __attribute__((noinline)) bool grow(struct unwind_thread *thread, uint32_
     return true;
 }
 
-/* Take one usual step. Returns false at the end of the stack; walk->mark says of which kind. */
-static inline __attribute__((always_inline)) bool step(struct walk *walk, unwind_row row,
-                                                       struct unwind_frame *frame)
+static inline uintptr_t word_at(uintptr_t address)
 {
-    struct unwind_state *state = &walk->state;
-    uint32_t kind = row >> ROW_KIND_SHIFT;
-    uintptr_t cfa;
-
-    if (likely(kind <= ROW_FP)) {
-        cfa = (kind >= ROW_FP_SAVED ? state->fp : state->sp) +
-              ROW_WORD_BYTES * (uintptr_t)(row >> ROW_CFA_SHIFT & ROW_CFA_MASK);
-        if (unlikely(cfa <= state->sp) || unlikely(cfa > walk->limit)) {
-            walk->mark = SPECIAL_UNWINDER;
-            return false;
-        }
-        walk->slot = 0;
-        if (kind == ROW_SP_SAVED || kind == ROW_FP_SAVED) {
-            walk->slot = cfa - ROW_WORD_BYTES * (uintptr_t)(row & ROW_SAVED_MASK);
-            state->fp = *(const uintptr_t *)walk->slot;
-        }
-        state->pc = *(const uintptr_t *)(cfa - sizeof(uintptr_t));
-        state->sp = cfa;
-        state->is_exact = false;
-        return likely(state->pc >= UNWIND_LOWEST_CODE);
-    }
-    walk->slot = 0;
-    switch (step_special(row, walk->limit, state)) {
-    case STEP_DONE:
-        if (kind == ROW_SIGNAL)
-            walk->limit = step_limit(state->sp);
-        return true;
-    case STEP_END:
-        return false;
-    default:
-        frame->flags |= FRAME_USES_FP;
-        walk->mark = SPECIAL_UNWINDER;
-        return false;
-    }
+    return *(const uintptr_t *)address;
 }
 
-/* Note the state that has been reached as a frame. Returns NULL where there is no room. */
-static inline struct unwind_frame *add_frame(struct unwind_thread *thread, struct walk *walk)
+static inline bool is_exact(const struct next_frame *next)
+{
+    return (next->how & FRAME_IS_EXACT) != 0;
+}
+
+/*
+ * Take a step by a row that is not a usual one, or not right.
+ * how: of the frame that it goes out from.
+ * Returns false at the end of the stack; walk->mark says of which kind.
+ */
+static __attribute__((noinline)) bool step_aside(struct walk *walk, unwind_row row,
+                                                 struct next_frame *next, uint64_t *how)
+{
+    struct unwind_state state = {next->pc, next->sp, next->fp, is_exact(next)};
+    uint32_t kind = row >> ROW_KIND_SHIFT;
+    enum step_result result = STEP_STUCK;
+
+    *how |= FRAME_IS_BARRIER | FRAME_USES_FP;
+    if (kind >= ROW_SIGNAL)
+        result = step_special(row, walk->limit, &state);
+    if (result == STEP_STUCK)
+        walk->mark = SPECIAL_UNWINDER;
+    if (result != STEP_DONE)
+        return false;
+    *next = (struct next_frame){state.pc, state.sp, state.fp, state.is_exact ? FRAME_IS_EXACT : 0};
+    if (kind == ROW_SIGNAL)
+        walk->limit = step_limit(state.sp);
+    return true;
+}
+
+/*
+ * Take a step. next: the frame that it goes out from, then the one that it comes to. how: of the first, gets
+ * what the row says of the frame pointer.
+ * Returns false at the end of the stack; walk->mark says of which kind.
+ */
+static inline __attribute__((always_inline)) bool step(struct walk *walk, unwind_row row,
+                                                       struct next_frame *next, uint64_t *how)
+{
+    uint64_t kind = row >> ROW_KIND_SHIFT;
+    uintptr_t cfa, slot, saved;
+
+    cfa = ((kind & 1) != 0 ? next->fp : next->sp) +
+          ROW_WORD_BYTES * (uintptr_t)(row >> ROW_CFA_SHIFT & ROW_CFA_MASK);
+    if (unlikely(kind >= ROW_SIGNAL) || unlikely(cfa <= next->sp) || unlikely(cfa > walk->limit)) {
+        /* A copy: what has an address lies in memory, which every other step would wait for. */
+        struct next_frame aside = *next;
+        bool is_done = step_aside(walk, row, &aside, how);
+
+        *next = aside;
+        return is_done;
+    }
+    /* Without a branch: whether the frame pointer was saved is like chance. */
+    slot = cfa - ROW_WORD_BYTES * (uintptr_t)(row & ROW_SAVED_MASK);
+    saved = word_at(slot);
+    *how |= kind << FRAME_FLAG_SHIFT;
+    next->how = (kind & 2) != 0 ? slot : 0;
+    next->fp = (kind & 2) != 0 ? saved : next->fp;
+    next->pc = word_at(cfa - sizeof(uintptr_t));
+    next->sp = cfa;
+    return likely(next->pc >= UNWIND_LOWEST_CODE);
+}
+
+/* Note the next frame. Returns it; NULL where there is no room. */
+static inline __attribute__((always_inline)) struct unwind_frame *
+add_frame(struct unwind_thread *thread, struct walk *walk, const struct next_frame *next)
 {
     struct unwind_frame *frame;
 
@@ -135,92 +168,148 @@ static inline struct unwind_frame *add_frame(struct unwind_thread *thread, struc
         return NULL;
     }
     frame = &thread->fresh[walk->count++];
-    frame->sp = walk->state.sp;
-    frame->pc = walk->state.pc;
-    frame->fp = walk->state.fp;
-    frame->slot = walk->slot;
-    frame->flags = walk->state.is_exact ? FRAME_IS_EXACT : 0;
+    *frame = (struct unwind_frame){next->sp, next->pc, next->fp, next->how};
     return frame;
 }
 
+/* Whether the next frame is one of the last walk's, as far as it matters from there on. */
+static inline __attribute__((always_inline)) bool is_at(const struct next_frame *next,
+                                                        const struct unwind_frame *frame)
+{
+    return frame->sp == next->sp && frame->pc == next->pc &&
+           ((frame->how ^ next->how) & FRAME_IS_EXACT) == 0 &&
+           ((frame->how & FRAME_NEEDS_FP) == 0 || frame->fp == next->fp);
+}
+
+/* Put what is now in the place of what was read last time: of a frame that stays, where it is met. */
+static inline void renew(struct unwind_frame *frame, uintptr_t fp, uint64_t how)
+{
+    frame->fp = fp;
+    frame->how = (frame->how & ~FRAME_SLOT_MASK) | (how & FRAME_SLOT_MASK);
+}
+
 /*
- * The frame at walk->left - 1 is the state that was reached. Find how far outwards the stack is what it was.
+ * The next frame is frames[left - 1]. Find how far outwards the stack is what it was.
  * Returns the index of the outermost frame that is known to be.
  */
-static inline uint32_t verify(const struct unwind_thread *thread, const struct walk *walk)
+static inline __attribute__((always_inline)) uint32_t verify(const struct unwind_frame *frames,
+                                                             uint32_t left)
 {
-    const struct unwind_frame *frame = &thread->frames[walk->left - 1];
+    const struct unwind_frame *frame = &frames[left - 1];
 
-    for (; frame > thread->frames; frame--) {
-        if (unlikely((frame->flags & FRAME_IS_BARRIER) != 0)) {
+    for (; frame > frames; frame--) {
+        if (unlikely((frame->how & FRAME_IS_BARRIER) != 0)) {
             /* What was not found last time is not looked for each time. */
-            if (frame == thread->frames + 1 && (frame[-1].flags & FRAME_IS_MARK) != 0)
+            if (frame == frames + 1 && (frame[-1].how & FRAME_IS_MARK) != 0)
                 return 0;
             break;
         }
         if (unlikely(!frame_is_unchanged(&frame[-1])))
             break;
     }
-    return (uint32_t)(frame - thread->frames);
+    return (uint32_t)(frame - frames);
 }
 
 /*
  * Frames from walk->left - 1 outwards to this one are what they were, and the step from there is not. Go there,
  * without steps. Returns false where there is no room.
  */
-static bool go_to(struct unwind_thread *thread, struct walk *walk, uint32_t index)
+static __attribute__((noinline)) bool go_to(struct unwind_thread *thread, struct walk *walk,
+                                            struct next_frame *next, uint32_t index)
 {
-    uint32_t at = walk->left - 1;
-    const struct unwind_frame *frame;
-
-    while (at > index) {
-        struct unwind_frame *fresh = add_frame(thread, walk);
+    for (uint32_t at = walk->left - 1; at > index; at--) {
+        struct unwind_frame *fresh = add_frame(thread, walk, next);
+        const struct unwind_frame *outer = &thread->frames[at - 1];
 
         if (fresh == NULL)
             return false;
-        fresh->flags |= thread->frames[at].flags & (FRAME_USES_FP | FRAME_SETS_FP);
-        frame = &thread->frames[--at];
-        walk->state.sp = frame->sp;
-        walk->state.pc = frame->pc;
-        walk->state.is_exact = (frame->flags & FRAME_IS_EXACT) != 0;
-        walk->slot = frame->slot;
-        if (frame->slot != 0)
-            walk->state.fp = *(const uintptr_t *)frame->slot;
+        fresh->how |= thread->frames[at].how & (FRAME_USES_FP | FRAME_SETS_FP);
+        next->sp = outer->sp;
+        next->pc = outer->pc;
+        next->how = outer->how & (FRAME_SLOT_MASK | FRAME_IS_EXACT);
+        if (frame_slot(outer) != 0)
+            next->fp = word_at(frame_slot(outer));
     }
     walk->left = index;
     return true;
 }
 
-/* Walk until the stack is known. */
-static inline void run(struct unwind_thread *thread, struct walk *walk)
+/* Go one frame outwards. Returns false at the end of the stack, or for want of room. */
+static inline __attribute__((always_inline)) bool go_out(struct unwind_thread *thread,
+                                                         struct walk *walk, struct next_frame *next)
 {
-    for (;;) {
-        const struct unwind_frame *met = thread->frames + walk->left;
-        struct unwind_frame *frame;
-        unwind_row row;
-        uint32_t same;
+    struct unwind_frame *frame = add_frame(thread, walk, next);
 
-        while (met > thread->frames && met[-1].sp < walk->state.sp)
-            met--;
-        walk->left = (uint32_t)(met - thread->frames);
-        if (met > thread->frames && frame_is_state(&met[-1], &walk->state)) {
-            same = verify(thread, walk);
-            if (likely(same == 0)) {
-                thread->frames[walk->left - 1].fp = walk->state.fp;
-                thread->frames[walk->left - 1].slot = walk->slot;
-                walk->kept = walk->left;
-                return;
-            }
-            if (!go_to(thread, walk, same))
-                return;
-        }
-        frame = add_frame(thread, walk);
-        if (frame == NULL)
+    if (unlikely(frame == NULL))
+        return false;
+    return step(walk, rows_get(next->pc + is_exact(next)), next, &frame->how);
+}
+
+/*
+ * The next frame is the last walk's at walk->left - 1. Returns true when the walk is done: there, or for want
+ * of room.
+ */
+static inline __attribute__((always_inline)) bool meet(struct unwind_thread *thread,
+                                                       struct walk *walk, struct next_frame *next)
+{
+    uint32_t same = verify(thread->frames, walk->left);
+    struct next_frame aside;
+    bool is_done;
+
+    if (likely(same == 0)) {
+        renew(&thread->frames[walk->left - 1], next->fp, next->how);
+        walk->kept = walk->left;
+        return true;
+    }
+    aside = *next;
+    is_done = !go_to(thread, walk, &aside, same);
+    *next = aside;
+    return is_done;
+}
+
+/*
+ * Walk until the stack is known. Where the last walk found new frames, it is like chance which of them
+ * are the same now: to look costs more than to walk them all, and trim() finds out.
+ */
+static inline void run(struct unwind_thread *thread, struct walk *walk, struct next_frame next)
+{
+    for (uint32_t i = thread->eager; i > 0; i--)
+        if (!go_out(thread, walk, &next))
             return;
-        row = rows_get(frame->pc + walk->state.is_exact);
-        frame->flags |= frame_flags_of(row);
-        if (!step(walk, row, frame))
+    for (;;) {
+        uint32_t left = walk->left;
+
+        while (left > 0 && thread->frames[left - 1].sp < next.sp)
+            left--;
+        walk->left = left;
+        if (left > 0 && is_at(&next, &thread->frames[left - 1]) && meet(thread, walk, &next))
             return;
+        if (!go_out(thread, walk, &next))
+            return;
+    }
+}
+
+/* Of the frames that were walked, outermost first, those stay that are what stood there. */
+static inline void trim(struct unwind_thread *thread, struct walk *walk)
+{
+    uint32_t most = thread->depth;
+    struct unwind_frame *frame;
+    struct next_frame next;
+
+    if (unlikely(walk->mark != 0)) {
+        /* Where it could not be gone on the last time either. */
+        if (walk->mark != SPECIAL_UNWINDER || most == 0 || thread->frames[0].pc != walk->mark)
+            return;
+        walk->kept = 1;
+    }
+    for (; walk->count > 0 && walk->kept < most; walk->count--, walk->kept++) {
+        const struct unwind_frame *fresh = &thread->fresh[walk->count - 1];
+
+        frame = &thread->frames[walk->kept];
+        next = (struct next_frame){fresh->pc, fresh->sp, fresh->fp, fresh->how};
+        if (!is_at(&next, frame))
+            break;
+        renew(frame, fresh->fp, fresh->how);
     }
 }
 
@@ -228,7 +317,7 @@ static inline void run(struct unwind_thread *thread, struct walk *walk)
 static uint64_t name_frame(const struct unwind_frame *frame, uintptr_t outer_sp,
                            const struct unwind_helper *helper)
 {
-    bool is_exact = (frame->flags & FRAME_IS_EXACT) != 0;
+    bool is_exact = (frame->how & FRAME_IS_EXACT) != 0;
     unwind_place place = places_get(frame->pc, is_exact, &helper->announcer);
 
     if (unlikely((place & PLACE_IS_SURE) == 0) && helper->eval_of != NULL && place != 0) {
@@ -246,7 +335,7 @@ static uint64_t name_frame(const struct unwind_frame *frame, uintptr_t outer_sp,
 static void put_mark(struct unwind_thread *thread, uint64_t mark)
 {
     thread->frames[0] = (struct unwind_frame){
-        .sp = UINTPTR_MAX, .pc = mark, .flags = FRAME_IS_MARK | FRAME_IS_BARRIER};
+        .sp = UINTPTR_MAX, .pc = mark, .how = FRAME_IS_MARK | FRAME_IS_BARRIER};
     thread->pushed[0] = mark;
 }
 
@@ -259,9 +348,9 @@ static uint32_t settle(struct unwind_thread *thread, const struct walk *walk,
 {
     uint32_t depth = walk->kept, count = walk->count, pushed = 0;
     uintptr_t outer_sp = depth > 0 ? thread->frames[depth - 1].sp : UINTPTR_MAX;
-    uint32_t needs_fp = depth > 0 ? thread->frames[depth - 1].flags & FRAME_NEEDS_FP : 0;
+    uint64_t needs_fp = depth > 0 ? thread->frames[depth - 1].how & FRAME_NEEDS_FP : 0;
 
-    if (walk->kept == 0 && walk->mark != 0) {
+    if (walk->mark != 0 && walk->kept == 0) {
         put_mark(thread, walk->mark);
         depth = pushed = 1;
         /* The inner half of what there is room for, so that it takes many calls until it is cut again. */
@@ -272,13 +361,13 @@ static uint32_t settle(struct unwind_thread *thread, const struct walk *walk,
         struct unwind_frame *frame = &thread->frames[depth];
 
         *frame = thread->fresh[i];
-        if ((frame->flags & FRAME_USES_FP) != 0)
+        if ((frame->how & FRAME_USES_FP) != 0)
             needs_fp = FRAME_NEEDS_FP;
-        else if ((frame->flags & FRAME_SETS_FP) != 0)
+        else if ((frame->how & FRAME_SETS_FP) != 0)
             needs_fp = 0;
-        frame->flags |= needs_fp;
-        if (depth == 1 && (thread->frames[0].flags & FRAME_IS_MARK) != 0)
-            frame->flags |= FRAME_IS_BARRIER;
+        frame->how |= needs_fp;
+        if (depth == 1 && (thread->frames[0].how & FRAME_IS_MARK) != 0)
+            frame->how |= FRAME_IS_BARRIER;
         thread->pushed[pushed++] = name_frame(frame, outer_sp, helper);
         outer_sp = frame->sp;
     }
@@ -300,20 +389,28 @@ static inline void make_room(struct unwind_thread *thread, struct walk *walk)
     }
 }
 
+static inline struct next_frame next_of(const struct unwind_state *state)
+{
+    return (struct next_frame){state->pc, state->sp, state->fp,
+                               state->is_exact ? FRAME_IS_EXACT : 0};
+}
+
 bool unwind_update(struct unwind_thread *thread, const struct unwind_state *from,
                    const struct unwind_helper *helper, struct unwind_delta *ret_delta)
 {
     uint32_t generation = atomic_load_explicit(&rows_generation, memory_order_acquire);
     uint32_t before = thread->depth;
-    struct walk walk = {.state = *from, .limit = step_limit(from->sp), .left = before};
+    struct walk walk = {.limit = step_limit(from->sp), .left = before};
 
     if (unlikely(thread->generation != generation)) {
-        walk.left = 0;
+        walk.left = thread->depth = 0; /* nothing of it is known any more */
         thread->generation = generation;
     }
     if (unlikely(thread->capacity == 0) && !grow(thread, 0))
         return false;
-    run(thread, &walk);
+    run(thread, &walk, next_of(from));
+    trim(thread, &walk);
+    thread->eager = walk.count < EAGER_MAX ? walk.count : EAGER_MAX;
     if (likely(walk.count == 0) && walk.kept == before)
         return false;
     make_room(thread, &walk);
@@ -327,16 +424,16 @@ bool unwind_update(struct unwind_thread *thread, const struct unwind_state *from
 
 bool unwind_find_caller(struct unwind_state *state, uintptr_t pc)
 {
-    struct walk walk = {.state = *state, .limit = step_limit(state->sp)};
-    struct unwind_frame unused = {0};
+    struct walk walk = {.limit = step_limit(state->sp)};
+    struct next_frame next = next_of(state);
 
     for (unsigned i = 0; i < OWN_FRAMES_MAX; i++) {
-        unwind_row row = rows_get(walk.state.pc + walk.state.is_exact);
+        uint64_t unused = 0;
 
-        if (!step(&walk, row, &unused))
+        if (!step(&walk, rows_get(next.pc + is_exact(&next)), &next, &unused))
             return false;
-        if (walk.state.pc == pc) {
-            *state = walk.state;
+        if (next.pc == pc) {
+            *state = (struct unwind_state){next.pc, next.sp, next.fp, is_exact(&next)};
             return true;
         }
     }

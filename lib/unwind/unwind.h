@@ -33,6 +33,7 @@ struct unwind_thread {
     uint64_t *pushed;            /* room for capacity frames */
     uint32_t depth, capacity;
     uint32_t generation; /* of the rows, at the last walk */
+    uint32_t eager;      /* frames that the last walk found to be new: so many are not looked for */
 };
 
 /* What changed: take pop frames off, then put push frames on, outermost first. */
