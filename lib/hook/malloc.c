@@ -120,8 +120,10 @@ void hook_follow_mode(void)
     unsigned mode = process.wanted_mode;
     malloc_way *way = mode == 0 ? malloc_plain : malloc_with_mode;
 
-    if ((mode & PROCESS_SAMPLES) != 0) {
+    /* Each release is looked at: for the sample's sake, or whose it is. */
+    if ((mode & (PROCESS_SAMPLES | PROCESS_WALKS_NATIVE)) != 0)
         __atomic_store_n(&process.apart_bytes, SIZE_MAX, __ATOMIC_RELAXED);
+    if ((mode & PROCESS_SAMPLES) != 0) {
         way = (mode & PROCESS_DEGRADES) != 0 ? malloc_degraded : malloc_sampled;
     } else if ((mode & PROCESS_WALKS_NATIVE) != 0) {
         way = malloc_native;
@@ -150,7 +152,7 @@ static __attribute__((noinline)) void free_slow(void *block, const void *caller)
 }
 
 /* A block of before the beginning, or any one of a program that is sampled. */
-static __attribute__((noinline)) void free_apart(void *block, const void *caller)
+static inline __attribute__((always_inline)) void free_of_sample(void *block, const void *caller)
 {
     if ((process.wanted_mode & PROCESS_DEGRADES) != 0) {
         if (passed_take(DOMAIN_HEAP, (uintptr_t)block))
@@ -162,6 +164,32 @@ static __attribute__((noinline)) void free_apart(void *block, const void *caller
     } else if (!early_owns(block)) {
         free_slow(block, caller);
     }
+}
+
+/*
+ * Any one of a program with native stacks: what the loader frees may be what it knew of a library that it
+ * has unmapped. It does so before it can map another one there, and holds its lock.
+ */
+static __attribute__((noinline)) void free_with_unwinder(void *block, const void *caller)
+{
+    if (unlikely(process_is_loader(caller)))
+        unwind_note_free(block);
+    if (unlikely((process.wanted_mode & PROCESS_SAMPLES) != 0))
+        free_of_sample(block, caller);
+    else if (unlikely(early_owns(block)))
+        return;
+    else if (likely(track_try_release(DOMAIN_HEAP, (uintptr_t)block, ALLOCATOR_FREE)))
+        real.free(block);
+    else
+        free_slow(block, caller);
+}
+
+static __attribute__((noinline)) void free_apart(void *block, const void *caller)
+{
+    if (unlikely((process.wanted_mode & PROCESS_WALKS_NATIVE) != 0))
+        free_with_unwinder(block, caller);
+    else
+        free_of_sample(block, caller);
 }
 
 HOOK void free(void *block)
