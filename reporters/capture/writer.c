@@ -8,6 +8,7 @@
 #include "capture/writer.h"
 
 #include "base/memory.h"
+#include "capture/directory.h"
 #include "capture/section.h"
 #include "memtrack/format.h"
 #include "memtrack/varint.h"
@@ -38,17 +39,6 @@ enum {
     AT_SUPERBLOCK_HASH = 56,
     DIRECTORY_MAX_ENTRIES = SECTION_MAX_RAW_BYTES / DIRECTORY_ENTRY_BYTES,
     CREATE_MODE = 0666, /* umask decides, as for any output */
-};
-
-/*
- * The directory so far, a few bytes an entry: type, stream, and how far offset and segment are from
- * those before. A capture of a day has millions of entries, and its collector is to stay small.
- */
-struct directory {
-    uint8_t *bytes;
-    size_t size_bytes, capacity_bytes, entry_count;
-    /* Of the last entry, in writing and then in reading; segments: of events, and of all others. */
-    uint64_t last_offset, last_segments[2];
 };
 
 struct capture_writer_point {
@@ -169,7 +159,7 @@ static void writer_free(struct capture_writer *writer)
     if (!writer->is_adopted)
         close(writer->fd); /* gives the lock back too */
     free(writer->path);
-    free(writer->directory.bytes);
+    directory_finish(&writer->directory);
     free(writer->packed);
     free(writer->out);
     free(writer);
@@ -301,41 +291,11 @@ static void reserve(uint8_t **bytes, size_t *capacity, size_t needed)
 
 static void remember_section(struct capture_writer *writer, const struct writer_section *section)
 {
-    struct directory *directory = &writer->directory;
-    uint64_t *last_segment = &directory->last_segments[section->type == SECTION_EVENTS];
-    uint8_t *at;
-
-    reserve(&directory->bytes, &directory->capacity_bytes,
-            directory->size_bytes + 4 * (size_t)VARINT_MAX_BYTES);
-    at = directory->bytes + directory->size_bytes;
-    at += varint_encode(section->type, at);
-    at += varint_encode(section->stream, at);
-    at += varint_encode(writer->file_bytes - directory->last_offset, at);
-    at += varint_encode(varint_fold((int64_t)(section->first_segment - *last_segment)), at);
-    directory->size_bytes = (size_t)(at - directory->bytes);
-    directory->entry_count++;
-    directory->last_offset = writer->file_bytes;
-    *last_segment = section->first_segment;
-}
-
-static struct directory copy_directory(const struct directory *directory)
-{
-    struct directory copy = *directory;
-
-    copy.capacity_bytes = directory->size_bytes;
-    copy.bytes = memory_allocate(directory->size_bytes + 1, 1);
-    if (directory->size_bytes > 0)
-        memcpy(copy.bytes, directory->bytes, directory->size_bytes);
-    return copy;
-}
-
-/* Take the next number of what remember_section() has written. */
-static uint64_t take_number(const struct directory *directory, size_t *at)
-{
-    uint64_t value = 0;
-
-    *at += varint_decode(directory->bytes + *at, directory->size_bytes - *at, &value);
-    return value;
+    directory_add(&writer->directory,
+                  &(struct directory_entry){.type = section->type,
+                                            .stream = section->stream,
+                                            .offset = writer->file_bytes,
+                                            .first_segment = section->first_segment});
 }
 
 /*
@@ -423,7 +383,7 @@ struct capture_writer_point *capture_writer_point(const struct capture_writer *w
     point = memory_allocate(1, sizeof(*point));
     point->fd = fd;
     point->file_bytes = writer->file_bytes;
-    point->directory = copy_directory(&writer->directory);
+    point->directory = directory_copy(&writer->directory);
     return point;
 }
 
@@ -442,7 +402,7 @@ void capture_writer_point_free(struct capture_writer_point *point)
     if (point == NULL)
         return;
     close(point->fd);
-    free(point->directory.bytes);
+    directory_finish(&point->directory);
     free(point);
 }
 
@@ -455,7 +415,7 @@ struct capture_writer *capture_writer_resume(int fd, const char *name,
     writer->is_adopted = true;
     writer->path = memory_copy_text(name);
     writer->file_bytes = point->file_bytes;
-    writer->directory = copy_directory(&point->directory);
+    writer->directory = directory_copy(&point->directory);
     return writer;
 }
 
@@ -478,9 +438,9 @@ uint64_t capture_writer_whole_bytes(const struct capture_writer *writer)
            sections * (SECTION_HEADER_BYTES + SECTION_ALIGN_BYTES) + TRAILER_BYTES;
 }
 
-/* Write so many entries, which one section can hold. at: in the bytes of the directory. */
-static bool write_directory_part(struct capture_writer *writer, struct directory *directory,
-                                 size_t *at, size_t count)
+/* Write so many entries, which one section can hold. */
+static bool write_directory_part(struct capture_writer *writer, const struct directory *directory,
+                                 struct directory_reader *reader, size_t count)
 {
     uint8_t *payload = memory_allocate(count + 1, DIRECTORY_ENTRY_BYTES);
     struct writer_section section = {
@@ -493,40 +453,45 @@ static bool write_directory_part(struct capture_writer *writer, struct directory
 
     for (size_t i = 0; i < count; i++) {
         uint8_t *bytes = payload + i * DIRECTORY_ENTRY_BYTES;
-        uint64_t *last_segment;
+        struct directory_entry entry = directory_next(directory, reader);
 
-        bytes[8] = (uint8_t)take_number(directory, at);
-        last_segment = &directory->last_segments[bytes[8] == SECTION_EVENTS];
-        le_store_u32((uint32_t)take_number(directory, at), bytes + 12);
-        directory->last_offset += take_number(directory, at);
-        *last_segment += (uint64_t)varint_unfold(take_number(directory, at));
-        le_store_u64(directory->last_offset, bytes);
-        le_store_u64(*last_segment, bytes + 16);
+        le_store_u64(entry.offset, bytes);
+        bytes[8] = entry.type;
+        le_store_u32(entry.stream, bytes + 12);
+        le_store_u64(entry.first_segment, bytes + 16);
     }
     is_written = capture_writer_section(writer, &section, NULL);
     free(payload);
     return is_written;
 }
 
+static bool write_directory(struct capture_writer *writer, const struct directory *directory)
+{
+    struct directory_reader reader = {0};
+    size_t left = directory->entry_count;
+
+    do {
+        size_t count = left < DIRECTORY_MAX_ENTRIES ? left : DIRECTORY_MAX_ENTRIES;
+
+        if (!write_directory_part(writer, directory, &reader, count))
+            return false;
+        left -= count;
+    } while (left > 0);
+    return true;
+}
+
 static bool write_end(struct capture_writer *writer)
 {
     uint64_t directory_offset = writer->file_bytes;
     struct directory directory = writer->directory; /* its own sections are not in it */
-    size_t at = 0, left = directory.entry_count;
     uint8_t trailer[TRAILER_BYTES];
+    bool is_written;
 
     writer->directory = (struct directory){.bytes = NULL};
-    directory.last_offset = directory.last_segments[0] = directory.last_segments[1] = 0;
-    do {
-        size_t count = left < DIRECTORY_MAX_ENTRIES ? left : DIRECTORY_MAX_ENTRIES;
-
-        if (!write_directory_part(writer, &directory, &at, count)) {
-            free(directory.bytes);
-            return false;
-        }
-        left -= count;
-    } while (left > 0);
-    free(directory.bytes);
+    is_written = write_directory(writer, &directory);
+    directory_finish(&directory);
+    if (!is_written)
+        return false;
     le_store_u64(directory_offset, trailer);
     le_store_u64(writer->file_bytes + TRAILER_BYTES, trailer + 8);
     memcpy(trailer + 16, TRAILER_MAGIC, 8);
