@@ -3,6 +3,7 @@
  */
 #include "collect/snapshot_file.h"
 
+#include "base/copy.h"
 #include "base/memory.h"
 #include "base/nameless.h"
 
@@ -16,8 +17,6 @@
 #include <unistd.h>
 
 enum {
-    COPY_BYTES = 1 << 18, /* at once, where the kernel does not copy */
-    AT_ONCE_BYTES = 1 << 30,
     NUMBERS_BYTES = 32, /* of a temporary name */
 };
 
@@ -71,53 +70,10 @@ bool snapshot_file_open(const char *path, struct snapshot_file *ret_file, struct
     return true;
 }
 
-/* Copy by reading and writing. Returns false with errno. */
-static bool copy_by_hand(int from_fd, int to_fd, uint64_t at, uint64_t end)
-{
-    char *bytes = memory_allocate(COPY_BYTES, 1);
-    bool is_copied = true;
-
-    while (at < end && is_copied) {
-        size_t wanted = end - at < COPY_BYTES ? (size_t)(end - at) : COPY_BYTES;
-        ssize_t count = pread(from_fd, bytes, wanted, (off_t)at);
-
-        if (count < 0 && errno == EINTR)
-            continue;
-        for (ssize_t done = 0; done < count;) {
-            ssize_t written = pwrite(to_fd, bytes + done, (size_t)(count - done), (off_t)at + done);
-
-            if (written < 0 && errno != EINTR) {
-                is_copied = false;
-                break;
-            }
-            done += written > 0 ? written : 0;
-        }
-        if (count == 0)
-            errno = EIO; /* it is shorter than it was */
-        is_copied &= count > 0;
-        at += count > 0 ? (uint64_t)count : 0;
-    }
-    free(bytes);
-    return is_copied;
-}
-
 bool snapshot_file_copy(struct snapshot_file *file, int from_fd, uint64_t size_bytes,
                         const char *path, struct error *err)
 {
-    loff_t from = 0, to = 0;
-
-    while ((uint64_t)from < size_bytes) {
-        uint64_t left_bytes = size_bytes - (uint64_t)from;
-        ssize_t count =
-            copy_file_range(from_fd, &from, file->fd, &to,
-                            left_bytes < AT_ONCE_BYTES ? (size_t)left_bytes : AT_ONCE_BYTES, 0);
-
-        /* Other file systems, older kernels: where it is a real failure, the other way has it too. */
-        if (count <= 0 && !(count < 0 && errno == EINTR))
-            break;
-    }
-    if (((uint64_t)from == size_bytes ||
-         copy_by_hand(from_fd, file->fd, (uint64_t)from, size_bytes)) &&
+    if (copy_bytes(from_fd, 0, file->fd, 0, size_bytes) &&
         lseek(file->fd, (off_t)size_bytes, SEEK_SET) >= 0)
         return true;
     return cannot_write(path, err);
