@@ -72,7 +72,7 @@ static enum archive_result write_capture(struct recompress *recompress, struct e
     const struct capture_session *session = &recompress->capture->session;
     struct capture_writer *writer =
         capture_writer_adopt(fileno(recompress->output.file), recompress->output_name,
-                             session->uuid, session->realtime_ns, err);
+                             session->uuid, session->realtime_ns, true, err);
     enum archive_result result;
     struct progress progress;
     struct stat status;

@@ -38,8 +38,8 @@ static uint64_t take_number(const struct directory *directory, struct directory_
 {
     uint64_t value = 0;
 
-    reader->at += varint_decode(directory->bytes + reader->at, directory->size_bytes - reader->at,
-                                &value);
+    reader->at +=
+        varint_decode(directory->bytes + reader->at, directory->size_bytes - reader->at, &value);
     return value;
 }
 

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "capture/directory.h"
 #include "capture/section.h"
+#include "capture/writer_inside.h"
 #include "memtrack/format.h"
 #include "memtrack/varint.h"
 
@@ -39,28 +40,6 @@ enum {
     AT_SUPERBLOCK_HASH = 56,
     DIRECTORY_MAX_ENTRIES = SECTION_MAX_RAW_BYTES / DIRECTORY_ENTRY_BYTES,
     CREATE_MODE = 0666, /* umask decides, as for any output */
-};
-
-struct capture_writer_point {
-    int fd; /* the writer's file, by a descriptor of its own */
-    uint64_t file_bytes;
-    struct directory directory;
-};
-
-struct capture_writer {
-    int fd;
-    bool is_adopted;       /* the file is the caller's, and written once from front to end */
-    bool is_kept_for_long; /* and packed as well as can be */
-    bool is_passing;       /* read once by ourselves: neither packed nor listed */
-    bool has_failed;
-    struct error error; /* of the first write that failed */
-    char *path;
-    uint64_t file_bytes;
-    struct directory directory;
-    char *packed; /* LZ4's output */
-    size_t packed_capacity;
-    uint8_t *out; /* a section as it goes to the file */
-    size_t out_capacity;
 };
 
 static bool open_failed(const char *path, struct error *err)
@@ -268,12 +247,14 @@ void capture_writer_forget(const struct capture_writer *writer, uint64_t before_
 }
 
 struct capture_writer *capture_writer_adopt(int fd, const char *name, const uint8_t uuid[16],
-                                            uint64_t realtime_ns, struct error *err)
+                                            uint64_t realtime_ns, bool is_kept_for_long,
+                                            struct error *err)
 {
     struct capture_writer *writer = memory_allocate(1, sizeof(*writer));
 
     writer->fd = fd;
-    writer->is_adopted = writer->is_kept_for_long = true;
+    writer->is_adopted = true;
+    writer->is_kept_for_long = is_kept_for_long;
     writer->path = memory_copy_text(name);
     if (write_superblock(writer, uuid, realtime_ns, 0))
         return writer;
@@ -289,13 +270,13 @@ static void reserve(uint8_t **bytes, size_t *capacity, size_t needed)
         *bytes = memory_grow(*bytes, capacity, needed, 1);
 }
 
-static void remember_section(struct capture_writer *writer, const struct writer_section *section)
+static void remember_section(struct capture_writer *writer, uint8_t type, uint32_t stream,
+                             uint64_t first_segment)
 {
-    directory_add(&writer->directory,
-                  &(struct directory_entry){.type = section->type,
-                                            .stream = section->stream,
-                                            .offset = writer->file_bytes,
-                                            .first_segment = section->first_segment});
+    directory_add(&writer->directory, &(struct directory_entry){.type = type,
+                                                                .stream = stream,
+                                                                .offset = writer->file_bytes,
+                                                                .first_segment = first_segment});
 }
 
 /*
@@ -358,7 +339,7 @@ bool capture_writer_section(struct capture_writer *writer, const struct writer_s
         size_t size_bytes = lay_out(writer, section);
 
         if (!writer->is_passing)
-            remember_section(writer, section);
+            remember_section(writer, section->type, section->stream, section->first_segment);
         if (append(writer, writer->out, size_bytes))
             return true;
     }
@@ -367,56 +348,17 @@ bool capture_writer_section(struct capture_writer *writer, const struct writer_s
     return false;
 }
 
-struct capture_writer_point *capture_writer_point(const struct capture_writer *writer,
-                                                  struct error *err)
+bool capture_writer_copy_section(struct capture_writer *writer, const struct section *section,
+                                 const uint8_t *bytes, struct error *err)
 {
-    struct capture_writer_point *point;
-    int fd = writer->has_failed ? -1 : fcntl(writer->fd, F_DUPFD_CLOEXEC, 0);
-
-    if (fd < 0) {
-        if (writer->has_failed && err != NULL)
-            *err = writer->error;
-        else
-            error_set(err, "%s: cannot be read again: %s", writer->path, strerror(errno));
-        return NULL;
+    if (!writer->has_failed) {
+        remember_section(writer, section->type, section->stream, section->first_segment);
+        if (append(writer, bytes, section_size(section->payload_bytes)))
+            return true;
     }
-    point = memory_allocate(1, sizeof(*point));
-    point->fd = fd;
-    point->file_bytes = writer->file_bytes;
-    point->directory = directory_copy(&writer->directory);
-    return point;
-}
-
-int capture_writer_point_fd(const struct capture_writer_point *point)
-{
-    return point->fd;
-}
-
-uint64_t capture_writer_point_bytes(const struct capture_writer_point *point)
-{
-    return point->file_bytes;
-}
-
-void capture_writer_point_free(struct capture_writer_point *point)
-{
-    if (point == NULL)
-        return;
-    close(point->fd);
-    directory_finish(&point->directory);
-    free(point);
-}
-
-struct capture_writer *capture_writer_resume(int fd, const char *name,
-                                             const struct capture_writer_point *point)
-{
-    struct capture_writer *writer = memory_allocate(1, sizeof(*writer));
-
-    writer->fd = fd;
-    writer->is_adopted = true;
-    writer->path = memory_copy_text(name);
-    writer->file_bytes = point->file_bytes;
-    writer->directory = directory_copy(&point->directory);
-    return writer;
+    if (err != NULL)
+        *err = writer->error;
+    return false;
 }
 
 int capture_writer_fd(const struct capture_writer *writer)

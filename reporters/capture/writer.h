@@ -15,6 +15,7 @@
 
 struct capture_writer;
 struct capture_writer_point;
+struct section;
 
 /* A payload to be written; the fields mean what they mean in the section header. */
 struct writer_section {
@@ -65,14 +66,14 @@ bool capture_writer_is_passing(const struct capture_writer *writer);
 void capture_writer_forget(const struct capture_writer *writer, uint64_t before_offset);
 
 /*
- * Write a capture that is to be kept for long to a file that is open already: it is packed more
- * slowly, and smaller.
+ * Write a capture to a file that is open already.
  * fd: empty, may be a pipe; stays the caller's, until capture_writer_close() in the writer's use.
- * name: of the file, for messages.
+ * name: of the file, for messages. is_kept_for_long: it is packed more slowly, and smaller.
  * Returns NULL with err. Context: tool.
  */
 struct capture_writer *capture_writer_adopt(int fd, const char *name, const uint8_t uuid[16],
-                                            uint64_t realtime_ns, struct error *err);
+                                            uint64_t realtime_ns, bool is_kept_for_long,
+                                            struct error *err);
 
 /*
  * Append a section, packed with LZ4 when that is smaller.
@@ -81,6 +82,14 @@ struct capture_writer *capture_writer_adopt(int fd, const char *name, const uint
  */
 bool capture_writer_section(struct capture_writer *writer, const struct writer_section *section,
                             struct error *err);
+
+/*
+ * Append a section of another capture as it stands there.
+ * section: as section_read() made it. bytes: where it begins, with its header.
+ * Returns as capture_writer_section(). Context: tool.
+ */
+bool capture_writer_copy_section(struct capture_writer *writer, const struct section *section,
+                                 const uint8_t *bytes, struct error *err);
 
 /*
  * What has been written so far, to be copied and gone on with.
@@ -106,6 +115,28 @@ void capture_writer_point_free(struct capture_writer_point *point);
  */
 struct capture_writer *capture_writer_resume(int fd, const char *name,
                                              const struct capture_writer_point *point);
+
+/*
+ * Go on behind what stands in a file: a superblock and whole sections, whose headers are read.
+ * fd: becomes the writer's. path: its name, or that which it is to have before the end.
+ * Returns NULL with err, and fd stays the caller's. Context: tool.
+ */
+struct capture_writer *capture_writer_go_on(int fd, const char *path, uint64_t size_bytes,
+                                            struct error *err);
+
+/*
+ * Append all that another writer has written from an offset on, where a section of it begins.
+ * other: not adopted, without a failure. On failure err says why, and the writer is to be abandoned.
+ * Context: tool, the thread that writes.
+ */
+bool capture_writer_append_from(struct capture_writer *writer, const struct capture_writer *other,
+                                uint64_t offset, struct error *err);
+
+/*
+ * From now on write where another one stands. The writer's own file is left as it is; other is freed.
+ * Context: tool, the thread that writes.
+ */
+void capture_writer_become(struct capture_writer *writer, struct capture_writer *other);
 
 /* Return the file, to be read from; it stays the writer's. Context: tool. */
 int capture_writer_fd(const struct capture_writer *writer);
