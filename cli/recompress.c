@@ -81,7 +81,7 @@ static enum archive_result write_capture(struct recompress *recompress, struct e
         return ARCHIVE_OUTPUT;
     progress_begin(&progress, "memtrack: packing the capture", progress_stream(recompress));
     result = recompress->last_ns > 0 && cut_ns(recompress) > 0
-                 ? cut_write(recompress->capture, cut_ns(recompress), writer, progress_step,
+                 ? cut_write(recompress->capture, cut_ns(recompress), false, writer, progress_step,
                              &progress, err)
                  : archive_write(recompress->capture, writer, NULL, progress_step, &progress, err);
     progress_end(&progress);

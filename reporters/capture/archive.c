@@ -244,13 +244,37 @@ static bool keep_events(struct archive *archive, const struct section *section, 
     return true;
 }
 
-static bool take_events(struct archive *archive, const struct section *section)
+/* Is all of a section behind the cut, and to be copied as it stands? Segments of a stream only rise. */
+static bool is_copied(const struct archive *archive, const struct section *section)
+{
+    uint32_t process = capture_process_index(archive->capture, section->process);
+
+    return archive->cut != NULL && archive->cut->is_quick &&
+           section->first_segment > archive->cut->segments[process];
+}
+
+/* Behind what is kept back of its stream. */
+static bool copy_events(struct archive *archive, const struct section *section, size_t offset)
+{
+    if (!put_stream(archive, section->stream - 1))
+        return false;
+    if (capture_writer_copy_section(archive->writer, section, archive->capture->bytes + offset,
+                                    archive->err))
+        return true;
+    archive->result = ARCHIVE_OUTPUT;
+    return false;
+}
+
+static bool take_events(struct archive *archive, const struct section *section, size_t offset)
 {
     uint32_t index = section->stream - 1; /* checked when the capture was opened */
     struct archive_stream *stream = &archive->streams[index];
     struct events_payload payload;
     struct events_fault fault;
 
+    stream->process = section->process;
+    if (is_copied(archive, section))
+        return copy_events(archive, section, offset);
     if (!events_payload_of(section, &payload, &fault))
         return fail_input(archive, section->payload_offset, fault.what);
     archive->records = memory_grow(archive->records, &archive->records_capacity,
@@ -261,7 +285,6 @@ static bool take_events(struct archive *archive, const struct section *section)
         (section->first_segment | (uint64_t)EVENT_SYNC << EVENT_OP_SHIFT))
         return fail_input(archive, section->payload_offset,
                           "events that do not begin with their segment");
-    stream->process = section->process;
     if (stream->records == NULL)
         stream->records = memory_allocate(SECTION_RECORDS_MOST, EVENT_BYTES);
     if (!keep_events(archive, section, payload.record_count))
@@ -331,18 +354,19 @@ static bool take_model(struct archive *archive, const struct section *section)
 }
 
 /* Of a capture that is cut all tables come first, then what is live, then events. */
-static bool take_cut_section(struct archive *archive, const struct section *section, bool is_tables)
+static bool take_cut_section(struct archive *archive, const struct section *section, size_t offset,
+                             bool is_tables)
 {
     if (section->type == SECTION_RECORDS && is_tables)
         return take_tables(archive, section);
-    return section->type != SECTION_EVENTS || is_tables || take_events(archive, section);
+    return section->type != SECTION_EVENTS || is_tables || take_events(archive, section, offset);
 }
 
 static bool take_section(struct archive *archive, const struct section *section, size_t offset)
 {
     switch (section->type) {
     case SECTION_EVENTS:
-        return take_events(archive, section);
+        return take_events(archive, section, offset);
     case SECTION_RECORDS:
         return take_tables(archive, section);
     case SECTION_MODEL: /* behind all that it is of */
@@ -365,8 +389,9 @@ static bool take_sections(struct archive *archive, enum pass pass, capture_progr
                           void *user)
 {
     const struct capture *capture = archive->capture;
+    size_t end_bytes = capture->state == CAPTURE_CLEAN ? TRAILER_BYTES : 0;
     struct capture_bytes bytes = {capture->file, capture->bytes,
-                                  (size_t)capture->file_bytes - TRAILER_BYTES};
+                                  (size_t)capture->file_bytes - end_bytes};
     size_t offset = le_load_u32(capture->bytes + SUPERBLOCK_AT_BYTES);
     struct section section;
 
@@ -376,7 +401,7 @@ static bool take_sections(struct archive *archive, enum pass pass, capture_progr
             return false;
         }
         if (pass == PASS_ALL ? !take_section(archive, &section, offset)
-                             : !take_cut_section(archive, &section, pass == PASS_TABLES))
+                             : !take_cut_section(archive, &section, offset, pass == PASS_TABLES))
             return false;
         if (progress != NULL && !progress(user, offset, bytes.size_bytes))
             return fail_input(archive, offset, "reading was given up");

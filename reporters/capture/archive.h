@@ -35,6 +35,7 @@ struct archive_cut {
     /* Tell what is live by archive_tell(). Returns what that returned last. */
     bool (*tell)(void *user, struct archive *archive);
     void *user;
+    bool is_quick; /* sections behind the cut are copied as they stand */
 };
 
 /*
@@ -47,8 +48,8 @@ bool archive_tell(struct archive *archive, uint32_t stream, uint64_t w0, uint64_
 
 /*
  * Write what a capture holds.
- * capture: archive_is_possible(). writer: adopted, nothing written yet; the caller closes it.
- * cut: NULL: all of it. progress: may be NULL; given up when it says so, as if the input were at fault.
+ * capture: archive_is_possible(), or one of capture_open_part() without damage, of which a part is cut.
+ * writer: adopted, nothing written yet; the caller closes it. cut: NULL: all of it. progress: may be NULL; given up when it says so, as if the input were at fault.
  * Context: tool.
  */
 enum archive_result archive_write(const struct capture *capture, struct capture_writer *writer,

@@ -268,6 +268,13 @@ typedef bool capture_progress(void *user, uint64_t done, uint64_t total);
 struct capture *capture_open(const char *path, capture_progress *progress, void *user,
                              struct error *err);
 
+/*
+ * Open what stands so far in a capture that is being written, up to the end of a section.
+ * fd: stays the caller's. name: for messages. Otherwise as capture_open(); the state is running.
+ * Context: tool.
+ */
+struct capture *capture_open_part(int fd, const char *name, uint64_t size_bytes, struct error *err);
+
 /* Give all of it back; NULL is allowed. Context: tool. */
 void capture_close(struct capture *capture);
 

@@ -33,10 +33,22 @@ enum {
     TRAILER_AT_HASH = 24,
 };
 
+static bool map_bytes(int fd, const char *path, size_t size_bytes, struct capture_mapping *mapping,
+                      struct error *err)
+{
+    void *bytes = mmap(NULL, size_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+
+    if (bytes == MAP_FAILED) {
+        error_set(err, "%s: cannot be mapped: %s", path, strerror(errno));
+        return false;
+    }
+    mapping->content = (struct capture_bytes){path, bytes, size_bytes};
+    return true;
+}
+
 static bool map_file(int fd, const char *path, struct capture_mapping *mapping, struct error *err)
 {
     struct stat status;
-    void *bytes;
 
     /* A shared lock cannot be had while the collector holds its exclusive one. */
     mapping->is_locked = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
@@ -52,13 +64,7 @@ static bool map_file(int fd, const char *path, struct capture_mapping *mapping, 
         error_set(err, "%s: not a capture: empty at offset 0: record it again", path);
         return false;
     }
-    bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (bytes == MAP_FAILED) {
-        error_set(err, "%s: cannot be mapped: %s", path, strerror(errno));
-        return false;
-    }
-    mapping->content = (struct capture_bytes){path, bytes, (size_t)status.st_size};
-    return true;
+    return map_bytes(fd, path, (size_t)status.st_size, mapping, err);
 }
 
 bool capture_mapping_open(const char *path, struct capture_mapping *ret_mapping, struct error *err)
@@ -76,6 +82,17 @@ bool capture_mapping_open(const char *path, struct capture_mapping *ret_mapping,
     if (is_mapped)
         *ret_mapping = mapping;
     return is_mapped;
+}
+
+bool capture_mapping_part(int fd, const char *name, size_t size_bytes,
+                          struct capture_mapping *ret_mapping, struct error *err)
+{
+    struct capture_mapping mapping = {.is_locked = true};
+
+    if (!map_bytes(fd, name, size_bytes, &mapping, err))
+        return false;
+    *ret_mapping = mapping;
+    return true;
 }
 
 void capture_mapping_close(struct capture_mapping *mapping)

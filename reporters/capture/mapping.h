@@ -31,6 +31,14 @@ struct capture_superblock {
  */
 bool capture_mapping_open(const char *path, struct capture_mapping *ret_mapping, struct error *err);
 
+/*
+ * Map the first so many bytes, which are there, of a file that somebody is writing.
+ * fd: stays the caller's. name: for messages; the caller's, must outlive the mapping.
+ * Returns false with err. Context: tool.
+ */
+bool capture_mapping_part(int fd, const char *name, size_t size_bytes,
+                          struct capture_mapping *ret_mapping, struct error *err);
+
 /* Give it back; all zero bytes is allowed. Context: tool. */
 void capture_mapping_close(struct capture_mapping *mapping);
 

@@ -309,25 +309,42 @@ static bool load(struct capture *capture, const struct capture_mapping *mapping,
     return true;
 }
 
-struct capture *capture_open(const char *path, capture_progress *progress, void *user,
-                             struct error *err)
+/* Returns NULL with err; the mapping is the capture's, or gone. */
+static struct capture *open_mapped(struct capture_mapping *mapping, capture_progress *progress,
+                                   void *user, struct error *err)
 {
-    struct capture_mapping mapping;
     struct capture_superblock superblock;
     struct capture *capture;
 
-    if (!capture_mapping_open(path, &mapping, err))
-        return NULL;
-    if (!capture_superblock_read(&mapping.content, &superblock, err)) {
-        capture_mapping_close(&mapping);
+    if (!capture_superblock_read(&mapping->content, &superblock, err)) {
+        capture_mapping_close(mapping);
         return NULL;
     }
-    capture = create(&mapping, &superblock);
-    if (!load(capture, &mapping, &superblock, progress, user, err)) {
+    capture = create(mapping, &superblock);
+    if (!load(capture, mapping, &superblock, progress, user, err)) {
         capture_close(capture);
         return NULL;
     }
     return capture;
+}
+
+struct capture *capture_open(const char *path, capture_progress *progress, void *user,
+                             struct error *err)
+{
+    struct capture_mapping mapping;
+
+    if (!capture_mapping_open(path, &mapping, err))
+        return NULL;
+    return open_mapped(&mapping, progress, user, err);
+}
+
+struct capture *capture_open_part(int fd, const char *name, uint64_t size_bytes, struct error *err)
+{
+    struct capture_mapping mapping;
+
+    if (!capture_mapping_part(fd, name, (size_t)size_bytes, &mapping, err))
+        return NULL;
+    return open_mapped(&mapping, NULL, NULL, err);
 }
 
 void capture_close(struct capture *capture)

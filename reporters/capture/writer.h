@@ -126,7 +126,7 @@ struct capture_writer *capture_writer_go_on(int fd, const char *path, uint64_t s
 
 /*
  * Append all that another writer has written from an offset on, where a section of it begins.
- * other: not adopted, without a failure. On failure err says why, and the writer is to be abandoned.
+ * other: not adopted; one that has failed is refused. On failure err says why, and the writer is to be abandoned.
  * Context: tool, the thread that writes.
  */
 bool capture_writer_append_from(struct capture_writer *writer, const struct capture_writer *other,

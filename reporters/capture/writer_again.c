@@ -122,6 +122,11 @@ bool capture_writer_append_from(struct capture_writer *writer, const struct capt
 {
     uint64_t size_bytes = other->file_bytes - offset;
 
+    if (other->has_failed) {
+        if (err != NULL)
+            *err = other->error; /* it has left something out */
+        return false;
+    }
     if (copy_bytes(other->fd, offset, writer->fd, writer->file_bytes, size_bytes))
         return take_sections(writer, writer->file_bytes + size_bytes, err);
     error_set(err, "%s: cannot be written: %s", writer->path, strerror(errno));

@@ -296,12 +296,13 @@ static bool tell_live(void *user, struct archive *archive)
     return is_told;
 }
 
-enum archive_result cut_write(const struct capture *capture, uint64_t time_ns,
+enum archive_result cut_write(const struct capture *capture, uint64_t time_ns, bool is_quick,
                               struct capture_writer *writer, capture_progress *progress, void *user,
                               struct error *err)
 {
     struct cut cut = {.capture = capture, .options = {.temporary_threshold = 1}};
-    struct archive_cut archive = {.time_ns = time_ns, .tell = tell_live, .user = &cut};
+    struct archive_cut archive = {
+        .time_ns = time_ns, .tell = tell_live, .user = &cut, .is_quick = is_quick};
     enum archive_result result = ARCHIVE_INPUT;
 
     /* A block stands for others by its number in its thread, and at the level that it was picked at. */
