@@ -109,6 +109,7 @@ static bool parse_options(const struct option_values *values, struct collect_opt
                          err) ||
         !options_time(values, OPTION_DELAY, &options->delay_ns, err) ||
         !options_time(values, OPTION_DURATION, &options->duration_ns, err) ||
+        !options_time(values, OPTION_LAST, &options->last_ns, err) ||
         !options_number(values, OPTION_COMMAND_OUTPUT, 0, INT_MAX, &command_output, err) ||
         !exceed_parse(values, options->rules, &options->rule_count, err))
         return false;
@@ -119,6 +120,8 @@ static bool parse_options(const struct option_values *values, struct collect_opt
         fcntl(options->command_fd, F_SETFD, FD_CLOEXEC);
     }
     options->model_events = model_events(values->values[OPTION_INDEX]);
+    if (options->last_ns > 0)
+        options->model_events = UINT64_MAX; /* it would be of what is cut off too */
     options->max_file = values->values[OPTION_MAX_FILE];
     options->max_overhead = values->values[OPTION_MAX_OVERHEAD];
     options->output = values->values[OPTION_CAPTURE];

@@ -21,6 +21,9 @@ command_function command_recompress;
 /* The collector of a session, started by command_run(). Context: tool. */
 command_function command_collect;
 
+/* Cut a capture that goes on, for the collector. Context: tool. */
+command_function command_cut;
+
 /* Show the man page, or help that comes from the option table. Context: tool. */
 command_function command_help;
 

@@ -49,6 +49,8 @@ const struct command_row command_rows[COMMAND_COUNT] = {
                       command_help, false, false},
     [COMMAND_COLLECT] = {"collect", NULL, "[ARGUMENTS]", "the collector of a session (internal)",
                          command_collect, true, true},
+    [COMMAND_CUT] = {"cut", NULL, "BYTES TIME NAME NICE", "cuts a capture that goes on (internal)",
+                     command_cut, true, true},
 };
 
 const struct option_row option_rows[OPTION_COUNT] = {
@@ -78,6 +80,10 @@ const struct option_row option_rows[OPTION_COUNT] = {
                           "keep what the events come to, not the events: the capture does not grow "
                           "with them; reports of one process, --pools and dump need the events",
                           IN(RUN) | IN(COLLECT)},
+    [OPTION_LAST] = {'\0', "last", "TIME",
+                     "keep at least the last TIME (30s, 5m) before the end or a crash, and at most "
+                     "about twice that: the capture does not grow with the run",
+                     IN(RUN) | IN(COLLECT)},
     [OPTION_SAMPLE_BYTES] =
         {'\0', "sample-bytes", "SIZE",
          "record a sample: one block in SIZE allocated bytes (512K), larger ones "

@@ -25,6 +25,7 @@ enum command_id {
     COMMAND_RECOMPRESS,
     COMMAND_HELP,
     COMMAND_COLLECT,
+    COMMAND_CUT,
     COMMAND_COUNT,
 };
 
@@ -42,6 +43,7 @@ enum option_id {
     OPTION_MODULE,
     OPTION_CODE,
     OPTION_AGGREGATE,
+    OPTION_LAST, /* of run */
     OPTION_SAMPLE_BYTES,
     OPTION_MIN_SIZE,
     OPTION_INDEX,

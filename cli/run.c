@@ -36,6 +36,7 @@ enum {
 
 #define BLOCK_MOST_BYTES  (UINT64_C(1) << 47) /* larger than any that there can be */
 #define SAMPLE_MOST_BYTES (UINT64_C(1) << 30) /* a smallest block stands for so many */
+#define LAST_LEAST_NS     UINT64_C(1000000000)
 #define FILE_LEAST_BYTES  (UINT64_C(4) << 20) /* with what is on its way when it is noticed */
 #define FILE_MOST_BYTES   (UINT64_C(1) << 50)
 
@@ -55,7 +56,7 @@ struct run {
     char *output; /* as the user names it */
     char *absolute_output;
     uint64_t min_size, sample_bytes, max_file_bytes, max_overhead_ppm;
-    uint64_t delay_ns, duration_ns;
+    uint64_t delay_ns, duration_ns, last_ns;
     struct collect_rule rules[COLLECT_MOST_RULES];
     uint32_t rule_count;
 };
@@ -127,6 +128,7 @@ static bool start_collector(struct run *run, struct error *err)
         .is_dormant = run->values->is_set[OPTION_DORMANT],
         .delay_ns = run->delay_ns,
         .duration_ns = run->duration_ns,
+        .last_ns = run->last_ns,
         .sample_bytes = run->sample_bytes,
         .index = run->values->values[OPTION_INDEX],
         .max_file = run->values->values[OPTION_MAX_FILE],
@@ -299,6 +301,11 @@ static bool check_together(const struct option_values *values, struct error *err
         {OPTION_DORMANT, OPTION_DELAY},
         {OPTION_AGGREGATE, OPTION_INDEX},
         {OPTION_AGGREGATE, OPTION_MAX_FILE},
+        {OPTION_AGGREGATE, OPTION_LAST},
+        {OPTION_LAST, OPTION_INDEX},
+        {OPTION_LAST, OPTION_SAMPLE_BYTES},
+        {OPTION_LAST, OPTION_MAX_FILE},
+        {OPTION_LAST, OPTION_MAX_OVERHEAD},
         {OPTION_SAMPLE_BYTES, OPTION_MAX_FILE},
         {OPTION_SAMPLE_BYTES, OPTION_MAX_OVERHEAD},
     };
@@ -311,6 +318,16 @@ static bool check_together(const struct option_values *values, struct error *err
         return false;
     }
     return true;
+}
+
+static bool parse_last(const struct option_values *values, uint64_t *ret_ns, struct error *err)
+{
+    if (!options_time(values, OPTION_LAST, ret_ns, err))
+        return false;
+    if (*ret_ns == 0 || *ret_ns >= LAST_LEAST_NS)
+        return true;
+    error_set(err, "--last=%s: use a second or more (30s, 5m)", values->values[OPTION_LAST]);
+    return false;
 }
 
 int command_run(enum command_id id, const struct option_values *values)
@@ -328,6 +345,7 @@ int command_run(enum command_id id, const struct option_values *values)
                          &run.max_overhead_ppm, &err) ||
         !options_time(values, OPTION_DELAY, &run.delay_ns, &err) ||
         !options_time(values, OPTION_DURATION, &run.duration_ns, &err) ||
+        !parse_last(values, &run.last_ns, &err) ||
         !exceed_parse(values, run.rules, &run.rule_count, &err) || !check_together(values, &err)) {
         message_print("%s", err.text);
         return EXIT_USAGE;

@@ -72,6 +72,8 @@ static char **collector_arguments(const struct session_request *request, int fd)
         arguments[count++] = words_format("--max-overhead=%s", request->max_overhead);
     if (request->is_aggregated)
         arguments[count++] = words_format("--aggregate");
+    if (request->last_ns > 0)
+        arguments[count++] = words_format("--last=%" PRIu64 "ns", request->last_ns);
     if (request->is_dormant)
         arguments[count++] = words_format("--dormant");
     if (request->delay_ns > 0)

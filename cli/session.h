@@ -33,6 +33,7 @@ struct session_request {
     uint64_t sample_bytes; /* mean between two picks of a sample; 0: all are recorded */
     /* Of the capture and of time, as the user wrote them; NULL: any. */
     const char *max_file, *max_overhead;
+    uint64_t last_ns;          /* of the end is kept at least; 0: all is */
     bool is_aggregated;        /* the events are not kept */
     bool is_dormant;           /* nothing is recorded until somebody asks for it */
     uint64_t delay_ns;         /* before recording begins; 0: none */

@@ -2,12 +2,16 @@
 
 stress_counted writes, for each thread, its id and the number of blocks it was given into a file.
 """
+import contextlib
 import mmap
 import os
 import pathlib
+import signal
 import struct
+import subprocess
 import time
 
+ENDLESS = 1_000_000_000
 LINE_BYTES, FILE_BYTES = 64, 4096
 FIRST_BYTES, SIZE_COUNT = 5000, 4096
 
@@ -58,6 +62,16 @@ def assert_same(counted, seen):
         assert count_bytes == bytes_of(allocations), (counted, seen)
 
 
+def assert_is_last_part(counted, seen, is_whole):
+    """Each thread's last rounds are there without a gap, up to the one that was counted last, or, of a
+    capture that was cut off, one before: each round has a size of its own."""
+    for tid, rounds in counted.items():
+        allocations, count_bytes = seen[tid]
+        ends = [rounds, rounds + 1] if is_whole else range(rounds + 1, allocations - 1, -1)
+        assert any(count_bytes == bytes_of(end) - bytes_of(end - allocations) for end in ends), (
+            counted, seen)
+
+
 def holders(path):
     """Return the processes that have a file open: the collector of a capture is among them."""
     wanted, found = os.stat(path), []
@@ -102,3 +116,28 @@ def child_named(pid, name, seconds=10):
             waiting += map(int, children.split())
         time.sleep(0.002)
     raise AssertionError(f"{name} does not run below {pid}")
+
+
+def collector_of_name(path):
+    """Return the pid of the collector of a capture that is another file now and then."""
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+            if words[1:2] == [b"collect"] and f"--output={path}".encode() in words:
+                return int(folder.name)
+    raise AssertionError(f"{path}: nobody writes it")
+
+
+@contextlib.contextmanager
+def running(command, counters_path, pause_us=0):
+    """Run memtrack with stress_counted, the command's last word, without end in two threads."""
+    counters = Counters(counters_path, 2)
+    process = subprocess.Popen([*command, counters_path, "2", str(ENDLESS), str(pause_us)],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    try:
+        counters.wait_until_all_run(process)
+        yield process, counters
+    finally:
+        if process.poll() is None:
+            os.kill(child_named(process.pid, "stress_counted"), signal.SIGKILL)
+            process.communicate(timeout=60)

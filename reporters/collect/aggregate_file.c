@@ -11,20 +11,17 @@
 #include "capture/cursor.h"
 #include "capture/model_bytes.h"
 #include "capture/writer.h"
+#include "collect/capture_name.h"
 #include "collect/snapshot_file.h"
 #include "memtrack/format.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
     TABLES_SECTION_BYTES = 1 << 20,
-    MODE_BITS = 0777,
 };
 
 struct aggregate_file {
@@ -205,45 +202,12 @@ static bool fill(struct aggregate_file *file, struct snapshot_file *output, cons
     return is_written;
 }
 
-/*
- * May the name be given to another file? ret_is_there: it leads to ours, which is to be replaced; else
- * it leads nowhere.
- */
-static bool look_at_name(const struct aggregate_file *file, bool *ret_is_there, struct error *err)
-{
-    struct stat ours, name;
-
-    *ret_is_there = stat(file->path, &name) == 0;
-    if (!*ret_is_there)
-        return true; /* removed or renamed: what cannot be made again says so */
-    if (fstat(file->fd, &ours) == 0 && ours.st_dev == name.st_dev && ours.st_ino == name.st_ino)
-        return true;
-    error_set(err, "%s: was replaced while it was written", file->path);
-    return false;
-}
-
-/* Let the new file have the name, and be what readers of the old one expect. */
 static bool take_name(struct aggregate_file *file, struct snapshot_file *output, struct error *err)
 {
-    struct stat status;
-    bool is_there, is_taken;
     int fd;
 
-    if (!look_at_name(file, &is_there, err))
+    if (!capture_name_take(file->path, file->fd, output, &fd, err))
         return false;
-    if (fstat(file->fd, &status) == 0)
-        (void)fchmod(output->fd, status.st_mode & MODE_BITS); /* else it is as any new file */
-    /* Where locks are not known a running capture looks truncated, as ever. */
-    (void)flock(output->fd, LOCK_EX | LOCK_NB);
-    fd = fcntl(output->fd, F_DUPFD_CLOEXEC, 0);
-    if (fd < 0) {
-        error_set(err, "%s: cannot be written: %s", file->path, strerror(errno));
-        return false;
-    }
-    if (!snapshot_file_name(output, file->path, is_there, &is_taken, err)) {
-        close(fd);
-        return false;
-    }
     if (file->first != NULL)
         capture_writer_abandon(file->first);
     else

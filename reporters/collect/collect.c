@@ -16,6 +16,7 @@
 #include "collect/control.h"
 #include "collect/drain.h"
 #include "collect/exceed.h"
+#include "collect/last.h"
 #include "collect/model_thread.h"
 #include "collect/process_watch.h"
 #include "collect/processes.h"
@@ -42,7 +43,7 @@ enum {
     LAST_BREATHS_NS = 100000000, /* for helpers that end when they see the program gone */
     POLL_MS = 1000,              /* nothing is due; each wake has a descriptor of its own */
     NEWCOMER_LOOKS = 100, /* under way; what stands in a slot then is nothing a target writes */
-    OTHER_POLLS = 4,      /* starter, signals, our eventfd, a silent child */
+    OTHER_POLLS = 5,      /* starter, signals, our eventfd, a silent child, who cuts */
     LAST_EVENTS_NS = 20000000, /* for records that are being written when recording is turned off */
 };
 
@@ -54,6 +55,7 @@ struct collect {
     struct aggregate_file
         *file;                  /* until the aggregate has it; NULL: the capture holds the events */
     struct model_thread *model; /* NULL: likewise */
+    struct last *last;          /* NULL: the capture holds all */
     struct drain *drain;
     struct clock *clock;
     struct socket_door door;
@@ -203,6 +205,8 @@ static bool set_up(struct collect *collect, struct error *err)
     if (!start_model(collect, err))
         return false;
     control_begin(&collect->control);
+    collect->last = last_begin(collect->options->last_ns, session, &collect->control,
+                               collect->writer, collect->options->output);
     exceed_init(&collect->exceed, collect->options, session, &collect->control, &collect->starter);
     budget_init(&collect->budget, collect->options, session, &collect->control, collect->model);
     collect->drain = drain_create(session);
@@ -228,6 +232,7 @@ static void wait_for_work(struct collect *collect, int timeout_ms)
     polls[count++] = (struct pollfd){.fd = collect->signal_fd, .events = POLLIN};
     polls[count++] = (struct pollfd){.fd = session->main_fd, .events = POLLIN};
     polls[count++] = (struct pollfd){.fd = collect->silent.pidfd, .events = POLLIN};
+    polls[count++] = (struct pollfd){.fd = last_fd(collect->last), .events = POLLIN};
     count += socket_polls(&collect->door, polls + count);
     for (uint32_t i = 0; i < session_process_limit(session); i++) {
         enum process_phase phase = process_phase(&session->processes[i]);
@@ -340,6 +345,7 @@ static void serve(struct collect *collect)
         control_hear_programs(&collect->control);
         exceed_look(&collect->exceed);
         budget_look(&collect->budget);
+        last_look(collect->last);
         is_under_way = processes_look(&collect->session);
         look_for_trouble(collect);
         if (collect->reason != NULL && !collect->has_failed)
@@ -442,6 +448,7 @@ static bool finish(struct collect *collect, struct error *err)
     drain_stop(collect->drain);
     clock_stop(collect->clock);
     collect->clock = NULL;
+    last_stop(collect->last);
     model_thread_stop(collect->model);
     aggregate_stop(session->aggregate);
     raw_bytes = pack_stop(session->pack);
@@ -458,9 +465,11 @@ static bool finish(struct collect *collect, struct error *err)
 static void tear_down(struct collect *collect)
 {
     clock_stop(collect->clock);
+    last_stop(collect->last);
     model_thread_stop(collect->model);
     aggregate_stop(collect->session.aggregate);
     pack_stop(collect->session.pack);
+    last_free(collect->last);
     snapshots_end(collect->session.snapshots);
     snapshots_destroy(collect->session.snapshots);
     model_thread_free(collect->model);

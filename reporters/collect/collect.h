@@ -53,6 +53,7 @@ struct collect_options {
     uint64_t max_overhead_ppm; /* of the programs' processor time; 0: any */
     const char *max_file, *max_overhead; /* as the user wrote them; NULL: not at all */
     uint8_t uuid[16], token[16];
+    uint64_t last_ns;     /* the capture holds so much of the end at least; 0: all */
     bool is_aggregated;   /* what the events come to is kept, not the events */
     bool is_dormant;      /* nothing is recorded until somebody asks for it */
     uint64_t delay_ns;    /* recording begins so long after the start; 0: at once */

@@ -52,7 +52,7 @@ struct pack {
     _Atomic uint64_t told_events;   /* with fewer in the file nobody is told */
     _Atomic bool is_waiting_over;
     _Atomic uint32_t written_bell; /* 1 is added after each change of these; a futex */
-    _Atomic uint64_t whole_bytes, watched_bytes; /* pack_watch_bytes() */
+    _Atomic uint64_t file_bytes, whole_bytes, watched_bytes; /* pack_watch_bytes() */
     /* For the reader of what is only passing: who is beyond the limit waits for it. */
     uint64_t most_unread;
     _Atomic uint64_t read_bytes;
@@ -199,6 +199,8 @@ static void look_at_size(struct pack *pack)
 
     /* Relaxed: the numbers say only themselves. */
     atomic_store_explicit(&pack->whole_bytes, whole_bytes, memory_order_relaxed);
+    atomic_store_explicit(&pack->file_bytes, capture_writer_bytes(pack->writer),
+                          memory_order_relaxed);
     if (whole_bytes <= atomic_load_explicit(&pack->watched_bytes, memory_order_relaxed))
         return;
     atomic_store_explicit(&pack->watched_bytes, UINT64_MAX, memory_order_relaxed);
@@ -373,6 +375,11 @@ void pack_watch_bytes(struct pack *pack, uint64_t watched_bytes)
 uint64_t pack_whole_bytes(const struct pack *pack)
 {
     return atomic_load_explicit(&pack->whole_bytes, memory_order_relaxed);
+}
+
+uint64_t pack_file_bytes(const struct pack *pack)
+{
+    return atomic_load_explicit(&pack->file_bytes, memory_order_relaxed);
 }
 
 bool pack_has_failed(struct pack *pack, struct error *err)

@@ -91,6 +91,9 @@ void pack_watch_bytes(struct pack *pack, uint64_t watched_bytes);
 /* Return how large the capture would be if it were closed behind the last section. Context: any thread. */
 uint64_t pack_whole_bytes(const struct pack *pack);
 
+/* Return where the last section in the file ends; 0 before the first. Context: any thread. */
+uint64_t pack_file_bytes(const struct pack *pack);
+
 /*
  * Return whether a write has failed; then err says why. Context: any thread.
  */

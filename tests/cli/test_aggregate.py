@@ -1,6 +1,5 @@
 """memtrack run --aggregate: what the events come to, in a file that does not grow with them and can
 be read whenever anybody is killed."""
-import contextlib
 import json
 import os
 import pathlib
@@ -30,7 +29,6 @@ from test_recompress import without_the_file
 from test_stored_model import ATTEMPTS, PROGRAMS, model_of
 
 DONE, USAGE, UNREADABLE, NOT_WRITTEN = 0, 2, 3, 4
-ENDLESS = 1_000_000_000
 REPORTS = [["summary"], ["summary", "--leaks"], ["table", "--allocated"], ["tree"], ["stats"],
            ["tree", "--inverted"], ["table", "--temporary-allocations"], ["flamegraph", "-o", "-"],
            ["summary", "--json"], ["table", "--json"], ["tree", "--json"], ["stats", "--json"]]
@@ -198,31 +196,10 @@ def test_the_other_reader_reads_the_same(call, record, python):
         assert model["totals"][name] == totals[name], name
 
 
-def collector_of(path):
-    """The pid of the collector: the file that it writes is another one each time."""
-    for folder in pathlib.Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            words = (folder / "cmdline").read_bytes().split(b"\0")
-            if words[1:2] == [b"collect"] and f"--output={path}".encode() in words:
-                return int(folder.name)
-    raise AssertionError(f"{path}: nobody writes it")
-
-
-@contextlib.contextmanager
 def running(binary, path, programs, tmp_path, pause_us=0):
     """A program that allocates without end, in two threads."""
-    counters = killing.Counters(tmp_path / "counters", 2)
-    process = subprocess.Popen(
-        [binary, "run", "-q", "-f", "--aggregate", "-o", path, programs("stress_counted"),
-         counters.path, "2", str(ENDLESS), str(pause_us)],
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    try:
-        counters.wait_until_all_run(process)
-        yield process, counters
-    finally:
-        if process.poll() is None:
-            os.kill(killing.child_named(process.pid, "stress_counted"), signal.SIGKILL)
-            process.communicate(timeout=60)
+    return killing.running([binary, "run", "-q", "-f", "--aggregate", "-o", path,
+                            programs("stress_counted")], tmp_path / "counters", pause_us)
 
 
 def assert_consistent(call, path, counters):
@@ -242,7 +219,7 @@ def test_the_collector_is_killed_at_any_instant(binary, call, programs, tmp_path
     for i in range(100 if is_full else 12):
         with running(binary, path, programs, tmp_path, (0, 50)[i % 2]) as (_, counters):
             time.sleep(0.037 * i % 0.9)
-            os.kill(collector_of(path), signal.SIGKILL)
+            os.kill(killing.collector_of_name(path), signal.SIGKILL)
             allocations.append(assert_consistent(call, path, counters))
         assert [file.name for file in tmp_path.iterdir() if file.name.startswith("killed.bin")] == [
             "killed.bin"]

@@ -10,9 +10,10 @@ import time
 import pytest
 
 import killing
+import tracked
 
 THREADS = 2
-ENDLESS = 1_000_000_000
+killing.ENDLESS = 1_000_000_000
 
 
 @pytest.fixture(params=["disk", "tmpfs"])
@@ -31,7 +32,7 @@ def folder(request, tmp_path):
 @pytest.fixture
 def start(memtrack, programs, tmp_path):
     """Start stress_counted; return (Popen, Capture, Counters, the program's pid)."""
-    def begin(output, rounds=ENDLESS, pause_us=0):
+    def begin(output, rounds=killing.ENDLESS, pause_us=0):
         counters = killing.Counters(tmp_path / "counters", THREADS)
         process, capture = memtrack.start(programs("stress_counted"), counters.path, THREADS,
                                           rounds, pause_us, options=["-f"], output=output)
@@ -146,6 +147,41 @@ def test_collector_and_program_killed_together(start, folder, is_full, pause_us,
     if is_full:
         with capsys.disabled():
             print(f" ends at most {max(behind, default=0) * 1000:.1f} ms before", end="")
+
+
+def memtrack_is_writing(collector):
+    """A process that is killed may have its files for a while."""
+    with contextlib.suppress(OSError):
+        return pathlib.Path(f"/proc/{collector}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    return False
+
+
+@pytest.mark.parametrize("victim", ["program", "collector", "both"])
+def test_flight_recorder_killed_at_random_instants(binary, memtrack, programs, folder, tmp_path,
+                                                   is_full, victim):
+    """Before, in and behind cuts of a capture of the last second."""
+    for round_number in range(30 if is_full else 2):
+        path = folder / "killed.bin"
+        command = [binary, "run", "-q", "-f", "--last=1s", "-o", path, programs("stress_counted")]
+        with killing.running(command, tmp_path / "counters", (0, 50)[round_number % 2]) as (
+                process, counters):
+            time.sleep(random.uniform(1.8, 4.5))
+            collector = killing.collector_of_name(path)
+            program = killing.child_named(process.pid, "stress_counted")
+            for pid in {"program": [program], "collector": [collector],
+                        "both": [collector, program]}[victim]:
+                os.kill(pid, signal.SIGKILL)
+            if victim != "collector":
+                process.communicate(timeout=60)
+            while victim != "program" and memtrack_is_writing(collector):
+                time.sleep(0.001)
+            capture = tracked.Capture(memtrack, path)
+            stats = capture.stats() if victim == "program" else capture.cut_stats()
+            totals, [period] = stats["totals"], stats["capture"]["recorded"]
+            assert totals["order_violations"] == totals["unknown_frees"] == totals["lost_events"] == 0
+            assert period["to_ns"] - period["from_ns"] > (1.0 if victim == "program" else 0.5) * 10**9
+            killing.assert_is_last_part(counters.now(), killing.recorded(stats), victim == "program")
+        assert [file.name for file in folder.iterdir() if "killed" in file.name] == ["killed.bin"]
 
 
 def test_run_killed_leaves_program_and_capture_alone(start, folder):
