@@ -10,6 +10,7 @@
 #include "print/table.h"
 #include "print/wrap.h"
 #include "render/parts.h"
+#include "report/function_names.h"
 #include "report/labels.h"
 
 enum {
@@ -252,7 +253,7 @@ static void write_largest(const struct render_input *input, struct paths *paths,
 
         table_add(table, is_by_count ? count.text : size.text);
         table_add(table, is_by_count ? size.text : count.text);
-        table_add(table, frame->function);
+        table_add(table, label_function(&pool, frame, input->options->is_ascii));
         table_add(table, label_place(&pool, input->capture, frame, frame->line));
     }
     fputc('\n', out);

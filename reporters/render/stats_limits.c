@@ -6,6 +6,7 @@
 #include "render/parts.h"
 #include "render/stats.h"
 #include "report/failures.h"
+#include "report/function_names.h"
 #include "report/labels.h"
 #include "report/limits.h"
 #include "report/nearness.h"
@@ -54,7 +55,7 @@ void stats_write_failures(const struct render_input *input, struct paths *paths,
             table_add(table, numbers_format_count(row->count).text);
             table_add(table, units_format_size(row->largest_bytes, 0).text);
             table_add(table, units_format_time(row->first_ns, 0).text);
-            table_add(table, frame->function);
+            table_add(table, label_function(&pool, frame, input->options->is_ascii));
             table_add(table, label_place(&pool, input->capture, frame, frame->line));
         }
         fputc('\n', out);

@@ -4,6 +4,7 @@
 #include "print/numbers.h"
 #include "print/table.h"
 #include "render/parts.h"
+#include "report/function_names.h"
 #include "report/labels.h"
 #include "report/tree.h"
 
@@ -17,9 +18,11 @@ static const struct table_column columns[] = {
     {.title = "WHERE", .kind = TABLE_PATH, .is_dim = true},
 };
 
-/* A function stands where it begins. */
+/* A function stands where it begins, which is not known of native ones. */
 static uint32_t line_of(const struct frame *frame)
 {
+    if (frame->kind == FRAME_NATIVE || frame->kind == FRAME_INLINED)
+        return 0;
     return frame->first_line > 0 ? frame->first_line : frame->line;
 }
 
@@ -42,7 +45,7 @@ static void write_text(const struct render_input *input, const struct function_r
         table_add(table, units_format_size(row->own.bytes, 0).text);
         table_add(table, numbers_format_share(row->own.bytes, all.bytes).text);
         table_add(table, numbers_format_count(row->total.allocations).text);
-        table_add(table, frame->function);
+        table_add(table, label_function(&pool, frame, input->options->is_ascii));
         table_add(table, label_place(&pool, input->capture, frame, line_of(frame)));
     }
     table_finish(table, true, out);

@@ -6,6 +6,7 @@
 #include "print/numbers.h"
 #include "render/parts.h"
 #include "render/stack_json.h"
+#include "report/function_names.h"
 #include "report/labels.h"
 
 #include <stddef.h>
@@ -80,7 +81,7 @@ static void write_text(const struct render_input *input, const struct rows *rows
         table_add(table, label_allocator(input->capture, row->allocator));
         if (shows_threads)
             table_add(table, thread_text(input, row, &pool));
-        table_add(table, frame->function);
+        table_add(table, label_function(&pool, frame, input->options->is_ascii));
         table_add(table, label_place(&pool, input->capture, frame, frame->line));
     }
     table_finish(table, true, out);

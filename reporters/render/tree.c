@@ -11,6 +11,7 @@
 #include "print/numbers.h"
 #include "print/table.h"
 #include "render/parts.h"
+#include "report/function_names.h"
 #include "report/labels.h"
 
 #include <stdlib.h>
@@ -136,14 +137,15 @@ static void add_node_line(struct view *view, uint32_t number, bool is_last, size
     const struct tree_node *node = &view->tree->nodes[number];
     const struct frame *frame = frames_get(view->input->frames, node->frame);
     const char *prefix = make_prefix(view, is_last ? view->lines->last_node : view->lines->node);
-    size_t room_bytes = strlen(prefix) + strlen(frame->function) + 48;
+    const char *function = label_function(&view->pool, frame, view->input->options->is_ascii);
+    size_t room_bytes = strlen(prefix) + strlen(function) + 48;
     char *name = memory_pool_allocate(&view->pool, room_bytes);
 
     if (folded_count > 0)
         snprintf(name, room_bytes, "%s(%s folded) %s", prefix,
-                 numbers_format_count(folded_count).text, frame->function);
+                 numbers_format_count(folded_count).text, function);
     else
-        snprintf(name, room_bytes, "%s%s", prefix, frame->function);
+        snprintf(name, room_bytes, "%s%s", prefix, function);
     add_line(view, &node->total, name,
              label_place(&view->pool, view->input->capture, frame, frame->line));
 }

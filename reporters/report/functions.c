@@ -30,11 +30,17 @@ struct order {
     enum rows_sort sort;
 };
 
+/* A function that is inlined in one place is no other one. */
+static uint8_t kind_of(const struct frame *frame)
+{
+    return frame->kind == FRAME_INLINED ? FRAME_NATIVE : frame->kind;
+}
+
 /* Texts are compared as pointers: frames keep each text once. */
 static bool is_same_function(const struct frame *a, const struct frame *b)
 {
     return a->function == b->function && a->file == b->file && a->first_line == b->first_line &&
-           a->kind == b->kind;
+           a->module == b->module && kind_of(a) == kind_of(b);
 }
 
 static bool row_equals(const void *items, uint32_t item, const void *key)
@@ -54,7 +60,7 @@ static uint32_t row_of_frame(struct functions *functions, uint32_t frame_id)
     if (row != NOT_YET)
         return row;
     hash = hash_index_mix(hash_index_mix((uintptr_t)frame->function, (uintptr_t)frame->file),
-                          (uint64_t)frame->first_line << 8 | frame->kind);
+                          (uint64_t)frame->first_line << 8 | kind_of(frame));
     row = hash_index_find(&functions->index, hash, row_equals, functions, frame);
     if (row == HASH_INDEX_NONE) {
         row = (uint32_t)functions->count;

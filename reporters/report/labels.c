@@ -4,6 +4,7 @@
 #include "report/labels.h"
 
 #include "memtrack/protocol.h"
+#include "report/function_names.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -180,6 +181,14 @@ static const char *shorten_file(const struct capture *capture, const char *file)
     return skip_library(file);
 }
 
+/* A native frame whose function is not known: libfoo.so+0x1234. */
+static bool is_named_after_module(const struct frame *frame)
+{
+    size_t length = strlen(frame->module);
+
+    return strncmp(frame->function, frame->module, length) == 0 && frame->function[length] == '+';
+}
+
 const char *label_place(struct memory_pool *pool, const struct capture *capture,
                         const struct frame *frame, uint32_t line)
 {
@@ -187,6 +196,8 @@ const char *label_place(struct memory_pool *pool, const struct capture *capture,
     size_t room_bytes = strlen(file) + 16;
     char *text;
 
+    if (file[0] == '\0' && frame->module != NULL && !is_named_after_module(frame))
+        return label_module(pool, frame->module);
     if (file[0] == '\0' || line == 0)
         return file;
     text = memory_pool_allocate(pool, room_bytes);

@@ -41,7 +41,8 @@ const char *label_short_command(struct memory_pool *pool, const char *const *arg
 
 /*
  * Return the place of a frame for people: "email/feedparser.py:31". Files in the program's working
- * directory and in Python's library are named from there; "" when there is no file.
+ * directory and in Python's library are named from there. Of a native function without a file it is
+ * the module, "libfoo.so.1"; "" when there is neither.
  * line: instead of the frame's own. Context: tool.
  */
 const char *label_place(struct memory_pool *pool, const struct capture *capture,

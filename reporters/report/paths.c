@@ -136,7 +136,7 @@ static struct joint outwards(const struct paths *paths, const struct joint *join
         if (node->is_entry || node->parent == 0)
             outer.part = PART_NATIVE;
     } else {
-        outer.native_node = capture->native_nodes[joint->native_node].parent;
+        outer.native_node = frames_native_parent(paths->frames, joint->native_node);
         outer.part = PART_BOTH;
     }
     return outer;

@@ -81,6 +81,12 @@ void frames_prepare_native(struct frames *frames, const uint32_t *native_nodes, 
  */
 uint32_t frames_of_native(struct frames *frames, uint32_t native_node, const uint32_t **ret_frames);
 
+/*
+ * Return the native node outside of another, or 0: what there is besides is no frame, but that the
+ * unwinder could not go beyond where the program begins. Context: tool.
+ */
+uint32_t frames_native_parent(const struct frames *frames, uint32_t native_node);
+
 /* Return whether a native node lies in the code of an interpreter of Python. Context: tool. */
 bool frames_is_interpreter(const struct frames *frames, uint32_t native_node);
 

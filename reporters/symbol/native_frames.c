@@ -22,7 +22,8 @@ enum {
     MODULE_HAS_LOOP = 1u << 0,   /* the interpreter's code is in it */
     MODULE_IS_PYTHON = 1u << 1,  /* and nothing else */
     MODULE_IS_LIBC = 1u << 2,    /* of the C library */
-    MODULE_IS_TRACKER = 1u << 3, /* memtrack's own */
+    MODULE_IS_LOADER = 1u << 3,  /* and of it the part that runs first of all */
+    MODULE_IS_TRACKER = 1u << 4, /* memtrack's own */
 };
 
 /* What is known of a node. */
@@ -75,8 +76,9 @@ static bool is_python(const char *module)
 
 static void look_at_modules(struct native_frames *natives)
 {
-    static const char *const libc[] = {"libc.so",     "libc-", "libc.musl", "libpthread.so",
-                                       "libpthread-", "ld-",   "ld.so",     "ld64.so"};
+    static const char *const loader[] = {"ld-", "ld.so", "ld64.so"};
+    static const char *const libc[] = {"libc.so", "libc-", "libc.musl", "libpthread.so",
+                                       "libpthread-"};
     const struct capture *capture = natives->capture;
 
     for (uint32_t i = 1; i < capture->module_count; i++) {
@@ -84,6 +86,8 @@ static void look_at_modules(struct native_frames *natives)
 
         if (is_python(name))
             natives->modules[i] = MODULE_HAS_LOOP | MODULE_IS_PYTHON;
+        else if (begins_with_any(name, loader, sizeof(loader) / sizeof(loader[0])))
+            natives->modules[i] = MODULE_IS_LIBC | MODULE_IS_LOADER;
         else if (begins_with_any(name, libc, sizeof(libc) / sizeof(libc[0])))
             natives->modules[i] = MODULE_IS_LIBC;
         else if (begins_with(name, "libmemtrack"))
@@ -157,6 +161,17 @@ void native_frames_prepare(struct native_frames *natives, const uint32_t *native
     natives->is_prepared = true;
 }
 
+uint32_t native_frames_parent(const struct native_frames *natives, uint32_t native_node)
+{
+    const struct capture_native_node *nodes = natives->capture->native_nodes;
+    uint32_t parent = nodes[native_node].parent;
+    bool is_end = parent != 0 && nodes[parent].module == 0 && nodes[parent].parent == 0 &&
+                  nodes[parent].offset == SPECIAL_UNWINDER;
+
+    /* The kernel's first instructions of a program are not described: nothing is missing there. */
+    return is_end && natives->modules[nodes[native_node].module] & MODULE_IS_LOADER ? 0 : parent;
+}
+
 /* Nobody has said which ones will be asked for: all that are in a stack may be. */
 static void prepare_all(struct native_frames *natives)
 {
@@ -200,16 +215,17 @@ static bool begins_program(struct native_frames *natives, uint32_t native_node)
 static bool is_start(struct native_frames *natives, uint32_t native_node)
 {
     const struct capture_native_node *nodes = natives->capture->native_nodes;
-    uint32_t at = native_node, end;
+    uint32_t at = native_node, parent, end;
     uint8_t state;
 
-    while (nodes[at].parent != 0 && !(natives->nodes[at] & NODE_KNOWN) &&
+    while ((parent = native_frames_parent(natives, at)) != 0 &&
+           !(natives->nodes[at] & NODE_KNOWN) &&
            natives->modules[nodes[at].module] & MODULE_IS_LIBC)
-        at = nodes[at].parent;
+        at = parent;
     if (natives->nodes[at] & NODE_KNOWN)
         state = natives->nodes[at] & NODE_IS_START;
     else
-        state = nodes[at].parent == 0 && begins_program(natives, at) ? NODE_IS_START : 0;
+        state = parent == 0 && begins_program(natives, at) ? NODE_IS_START : 0;
     end = nodes[at].parent;
     for (at = native_node; at != end; at = nodes[at].parent)
         natives->nodes[at] |= state | NODE_KNOWN;
@@ -222,6 +238,12 @@ static bool is_language(const char *function)
     static const char *const begins[] = {
         "operator new(",
         "operator new[](",
+        "std::allocator<",
+        "std::allocator_traits<",
+        "std::__new_allocator<",
+        "std::_Vector_base<",
+        "__gnu_cxx::new_allocator<",
+        "__gnu_cxx::__alloc_traits<",
         "__rust_alloc",
         "__rust_realloc",
         "__rdl_",

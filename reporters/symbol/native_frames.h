@@ -24,6 +24,9 @@ void native_frames_prepare(struct native_frames *natives, const uint32_t *native
 uint32_t native_frames_of_node(struct native_frames *natives, uint32_t native_node,
                                bool parts_columns, const uint32_t **ret_frames);
 
+/* As frames_native_parent(). Context: tool. */
+uint32_t native_frames_parent(const struct native_frames *natives, uint32_t native_node);
+
 /* Return whether a node lies in code of the interpreter. Context: tool. */
 bool native_frames_is_interpreter(const struct native_frames *natives, uint32_t native_node);
 

@@ -24,6 +24,7 @@ enum {
     PYTHON = 3,
     EXT = 4,
     HOST = 5, /* a program with the interpreter in it */
+    LOADER = 6,
 };
 
 static struct capture_module modules[] = {
@@ -33,6 +34,7 @@ static struct capture_module modules[] = {
     {.path = "/nowhere/libpython3.13.so.1.0", .kind = MODULE_FILE},
     {.path = "/nowhere/ext.so", .kind = MODULE_FILE},
     {.path = "/nowhere/host", .kind = MODULE_FILE},
+    {.path = "/nowhere/ld-linux-x86-64.so.2", .kind = MODULE_FILE},
 };
 
 static struct capture_code codes[] = {
@@ -77,9 +79,13 @@ static struct capture_native_node natives[] = {
     {.parent = 18, .module = LIBC, .offset = 0x110},                  /* 19: the C library */
     {.parent = 18, .module = EXT, .offset = 0x120},                   /* 20: and others */
     {.parent = 4, .module = PYTHON, .offset = 0x130},                 /* 21: before any Python */
+    {.parent = 10, .module = LOADER, .offset = 0x140},                /* 22: the very beginning */
+    {.parent = 22, .module = LIBC, .offset = 0x150},                  /* 23 */
+    {.parent = 23, .module = EXT, .offset = 0x160},                   /* 24: a constructor */
+    {.parent = 10, .module = LIBC, .offset = 0x170}, /* 25: not described, elsewhere */
 };
 
-static struct capture_stack stacks[64];
+static struct capture_stack stacks[2];
 
 static const struct capture capture = {
     .modules = modules,
@@ -158,6 +164,10 @@ TEST(what_the_c_library_does_before_the_program_is_folded_and_what_it_calls_is_n
     CHECK_TEXT(joined(0, 15, 0), "/app+0xc0/libc.so.6+0xd0");
     CHECK_TEXT(joined(0, 15, PATHS_SHOW_RUNTIME),
                "/libc.so.6+0xa0/libc.so.6+0xb0/app+0xc0/libc.so.6+0xd0");
+    CHECK_TEXT(joined(0, 24, 0), "/ext.so+0x160");
+    CHECK_TEXT(joined(0, 24, PATHS_SHOW_RUNTIME),
+               "/ld-linux-x86-64.so.2+0x140/libc.so.6+0x150/ext.so+0x160");
+    CHECK_TEXT(joined(0, 25, 0), "/[unwinder gave up]/libc.so.6+0x170");
     CHECK_TEXT(joined(0, 19, 0), "/app+0x100/libc.so.6+0x110");
     CHECK_TEXT(joined(0, 20, 0), "/app+0x100/ext.so+0x120");
 }
