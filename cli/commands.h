@@ -17,6 +17,7 @@ command_function command_report;
 
 /* Write a finished capture again, smaller. Context: tool. */
 command_function command_recompress;
+command_function command_bundle;
 
 /* The collector of a session, started by command_run(). Context: tool. */
 command_function command_collect;

@@ -23,6 +23,7 @@ enum command_id {
     COMMAND_DUMP,
     COMMAND_INFO,
     COMMAND_RECOMPRESS,
+    COMMAND_BUNDLE,
     COMMAND_HELP,
     COMMAND_COLLECT,
     COMMAND_CUT,
@@ -36,6 +37,7 @@ enum option_id {
     OPTION_CAPTURE,   /* of run: the same name, another file */
     OPTION_ARCHIVE,   /* of recompress */
     OPTION_KEEP_LAST, /* of recompress */
+    OPTION_BUNDLE,    /* the output of bundle */
     OPTION_SNAPSHOT,  /* of ctl */
     OPTION_FORCE,
     OPTION_QUIET,

@@ -5,7 +5,7 @@ _memtrack()
     [[ $word == '=' ]] && word=
     [[ $before == '=' ]] && before=${COMP_WORDS[COMP_CWORD - 2]}
     if ((COMP_CWORD == 1)); then
-        COMPREPLY=($(compgen -W "--help --version run ctl summary table tree stats flamegraph dump info recompress help" -- "$word"))
+        COMPREPLY=($(compgen -W "--help --version run ctl summary table tree stats flamegraph dump info recompress bundle help" -- "$word"))
         return
     fi
     case $before in
@@ -56,6 +56,9 @@ _memtrack()
         ;;
     recompress)
         options="-h --help -o --output --last -f --force -q --quiet"
+        ;;
+    bundle)
+        options="-h --help -o --output -f --force -q --quiet"
         ;;
     help)
         options="-h --help"

@@ -72,6 +72,7 @@ enum record_kind {
     RECORD_SAMPLING = 17,
     RECORD_MODULE = 18,
     RECORD_NATIVE_NODES = 19,
+    RECORD_SYMBOLS = 20,
 };
 
 /* What code a native frame lies in. */

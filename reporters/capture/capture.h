@@ -95,6 +95,19 @@ struct capture_module {
     uint64_t file_bytes, changed_ns; /* as it was met; 0: not known */
 };
 
+/* What stands at an instruction, as it was called where the capture was made. */
+struct capture_place {
+    const char *function, *file; /* "" when unknown */
+    uint32_t line, column;       /* 0: unknown */
+};
+
+/* The places of an address, innermost first. */
+struct capture_symbol {
+    uint64_t address; /* of an instruction, from the module's load bias */
+    uint32_t module;
+    uint32_t first_place, place_count; /* in capture.places; 1 or more */
+};
+
 struct capture_native_node {
     uint32_t parent; /* 0: root */
     uint32_t module; /* 0: special frame, offset is enum frame_special */
@@ -212,6 +225,10 @@ struct capture {
     uint32_t module_count;
     struct capture_native_node *native_nodes;
     uint32_t native_node_count;
+    struct capture_symbol *symbols; /* in file order: of two of one address the last one counts */
+    size_t symbol_count;
+    struct capture_place *places;
+    size_t place_count;
     struct capture_stack *stacks;
     uint32_t stack_count;
     struct capture_tick *ticks; /* rising */

@@ -36,7 +36,7 @@ struct capture_memory {
     size_t tick_capacity, rss_capacity, section_capacity, mark_name_capacity;
     size_t state_capacity, sampling_capacity, mark_capacity, limit_capacity, use_capacity,
         cgroup_capacity;
-    size_t model_capacity;
+    size_t model_capacity, symbol_capacity, place_capacity;
     uint64_t record_count;
     uint8_t *payload; /* room for one, when it is read along */
     size_t payload_capacity;
@@ -78,6 +78,7 @@ record_fault capture_load_code(struct capture *capture, struct cursor *body);
 record_fault capture_load_nodes(struct capture *capture, struct cursor *body);
 record_fault capture_load_module(struct capture *capture, struct cursor *body);
 record_fault capture_load_native_nodes(struct capture *capture, struct cursor *body);
+record_fault capture_load_symbols(struct capture *capture, struct cursor *body);
 record_fault capture_load_stacks(struct capture *capture, struct cursor *body);
 record_fault capture_load_ticks(struct capture *capture, struct cursor *body);
 record_fault capture_load_rss(struct capture *capture, struct cursor *body);

@@ -367,6 +367,8 @@ void capture_close(struct capture *capture)
     free(capture->nodes);
     free(capture->modules);
     free(capture->native_nodes);
+    free(capture->symbols);
+    free(capture->places);
     free(capture->stacks);
     free(capture->mark_names);
     free(capture->states);

@@ -392,8 +392,9 @@ static record_fault load_summary(struct capture *capture, struct cursor *body)
 
 record_fault capture_load_record(struct capture *capture, uint64_t kind, struct cursor *body)
 {
-    if (capture->is_followed && (kind == RECORD_CODE || kind == RECORD_NODES ||
-                                 kind == RECORD_MODULE || kind == RECORD_NATIVE_NODES))
+    if (capture->is_followed &&
+        (kind == RECORD_CODE || kind == RECORD_NODES || kind == RECORD_MODULE ||
+         kind == RECORD_NATIVE_NODES || kind == RECORD_SYMBOLS))
         return NULL; /* what it is read along for needs no frames */
     switch (kind) {
     case RECORD_SESSION:
@@ -412,6 +413,8 @@ record_fault capture_load_record(struct capture *capture, uint64_t kind, struct 
         return capture_load_module(capture, body);
     case RECORD_NATIVE_NODES:
         return capture_load_native_nodes(capture, body);
+    case RECORD_SYMBOLS:
+        return capture_load_symbols(capture, body);
     case RECORD_STACKS:
         return capture_load_stacks(capture, body);
     case RECORD_TICKS:

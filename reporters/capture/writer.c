@@ -361,6 +361,23 @@ bool capture_writer_copy_section(struct capture_writer *writer, const struct sec
     return false;
 }
 
+struct capture_writer *capture_writer_adopt_copy(int fd, const char *name,
+                                                 const uint8_t *superblock, size_t size_bytes,
+                                                 struct error *err)
+{
+    struct capture_writer *writer = memory_allocate(1, sizeof(*writer));
+
+    writer->fd = fd;
+    writer->is_adopted = true;
+    writer->path = memory_copy_text(name);
+    if (append(writer, superblock, size_bytes))
+        return writer;
+    if (err != NULL)
+        *err = writer->error;
+    capture_writer_abandon(writer);
+    return NULL;
+}
+
 int capture_writer_fd(const struct capture_writer *writer)
 {
     return writer->fd;

@@ -138,6 +138,17 @@ bool capture_writer_append_from(struct capture_writer *writer, const struct capt
  */
 void capture_writer_become(struct capture_writer *writer, struct capture_writer *other);
 
+/*
+ * Begin a copy of a capture in a file that is open already; sections follow, by
+ * capture_writer_copy_section() and capture_writer_section().
+ * fd: empty, may be a pipe; stays the caller's. name: of the file, for messages. superblock: of the other one,
+ * of size_bytes.
+ * Returns NULL with err when it cannot be written. Context: tool.
+ */
+struct capture_writer *capture_writer_adopt_copy(int fd, const char *name,
+                                                 const uint8_t *superblock, size_t size_bytes,
+                                                 struct error *err);
+
 /* Return the file, to be read from; it stays the writer's. Context: tool. */
 int capture_writer_fd(const struct capture_writer *writer);
 

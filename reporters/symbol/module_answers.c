@@ -7,8 +7,8 @@
 #include "symbol/module_answers.h"
 
 #include "base/memory.h"
+#include "capture/answers.h"
 #include "memtrack/format.h"
-#include "symbol/answers.h"
 #include "symbol/debug_file.h"
 #include "symbol/demangle.h"
 #include "symbol/dwarf_places.h"
@@ -20,6 +20,10 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
+
+enum {
+    TEXT_MOST_BYTES = 32 << 10,
+};
 
 #define NS_PER_SECOND UINT64_C(1000000000)
 
@@ -174,20 +178,26 @@ static const char *function_name(struct finding *finding, size_t index)
     return name != NULL && symbol_text == symbol ? name : symbol_text;
 }
 
+/* A longer name is no name that a compiler made, or nobody could read it. */
+static const char *bounded(const char *text)
+{
+    return text != NULL && strlen(text) <= TEXT_MOST_BYTES ? text : "";
+}
+
 static void put_address(struct finding *finding, size_t index, struct answers *answers)
 {
     const struct dwarf_places *places = &finding->places[index];
     const char *function = function_name(finding, index);
     uint32_t count = places->count < ANSWER_PLACES_MOST ? places->count : ANSWER_PLACES_MOST;
 
-    answers_address(answers, count == 0 && function != NULL ? 1 : count);
+    answers_number(answers, count == 0 && function != NULL ? 1 : count);
     if (count == 0 && function != NULL)
-        answers_place(answers, function, "", 0, 0);
+        answers_place(answers, bounded(function), "", 0, 0);
     for (uint32_t i = 0; i < count; i++) {
         const struct native_place *place = &places->places[i];
         const char *own = i == count - 1 ? function : place->function;
 
-        answers_place(answers, own != NULL ? own : "", place->file, place->line, place->column);
+        answers_place(answers, bounded(own), bounded(place->file), place->line, place->column);
     }
 }
 
@@ -216,7 +226,7 @@ void module_answers_find(const struct module_question *question, const uint8_t *
     default:
         break;
     }
-    answers_address(&answers, finding.source);
+    answers_number(&answers, finding.source);
     for (size_t i = 0; i < question->count; i++)
         put_address(&finding, i, &answers);
     *ret_bytes = answers.bytes;

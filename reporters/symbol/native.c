@@ -7,13 +7,14 @@
 #include "symbol/native.h"
 
 #include "base/memory.h"
+#include "capture/answers.h"
 #include "memtrack/format.h"
-#include "symbol/answers.h"
 #include "symbol/apart.h"
 #include "symbol/demangle.h"
 #include "symbol/dwarf_places.h"
 #include "symbol/elf_image.h"
 #include "symbol/module_answers.h"
+#include "symbol/stored.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,6 +25,7 @@
 struct resolved {
     const struct native_place *places; /* the pool's */
     uint32_t count;
+    uint8_t source; /* enum native_source */
 };
 
 struct native_symbols {
@@ -34,6 +36,7 @@ struct native_symbols {
     size_t node_capacity;
     uint8_t *sources; /* enum native_source, by module */
     size_t source_capacity;
+    struct stored stored;
 };
 
 /* A node that is to be resolved, and the address that it is looked up by. */
@@ -91,6 +94,7 @@ void native_symbols_destroy(struct native_symbols *symbols)
     memory_pool_finish(&symbols->pool);
     free(symbols->nodes);
     free(symbols->sources);
+    stored_finish(&symbols->stored);
     free(symbols);
 }
 
@@ -136,13 +140,7 @@ static void resolve_by_offset(struct native_symbols *symbols, uint32_t native_no
     struct native_place *place = memory_pool_allocate(&symbols->pool, sizeof(*place));
 
     *place = (struct native_place){.function = name_by_offset(symbols, native_node), .file = ""};
-    symbols->nodes[native_node] = (struct resolved){place, 1};
-}
-
-/* Behind a call is the next line, or the next function. */
-static uint64_t lookup_address(const struct capture_native_node *node)
-{
-    return node->is_exact || node->offset == 0 ? node->offset : node->offset - 1;
+    symbols->nodes[native_node] = (struct resolved){place, 1, NATIVE_NOTHING};
 }
 
 static int compare_wanted(const void *left, const void *right)
@@ -158,7 +156,7 @@ static int compare_wanted(const void *left, const void *right)
 
 /* Give the nodes of one address what was read for it; a function that is not known is its offset. */
 static void take_places(struct native_symbols *symbols, const struct wanted *wanted, size_t count,
-                        struct native_place *places, uint32_t place_count)
+                        struct native_place *places, uint32_t place_count, uint8_t source)
 {
     for (size_t i = 0; i < count; i++) {
         struct native_place *own = places;
@@ -168,7 +166,7 @@ static void take_places(struct native_symbols *symbols, const struct wanted *wan
             memcpy(own, places, place_count * sizeof(*own));
             own[place_count - 1].function = name_by_offset(symbols, wanted[i].node);
         }
-        symbols->nodes[wanted[i].node] = (struct resolved){own, place_count};
+        symbols->nodes[wanted[i].node] = (struct resolved){own, place_count, source};
     }
 }
 
@@ -199,22 +197,23 @@ static bool take_answers(struct native_symbols *symbols, const struct batch *bat
     struct answers_reader reader = {
         .bytes = result->bytes, .left_bytes = result->size_bytes, .pool = &symbols->pool};
     bool is_right;
-    uint32_t source, place_count;
+    uint64_t source, place_count;
     size_t next = 0;
 
-    is_right = answers_read_address(&reader, &source);
+    is_right = answers_read_number(&reader, NATIVE_LINES, &source);
     for (size_t i = 0; is_right && i < batch->address_count; i++) {
         struct native_place *places;
         size_t first = next;
 
         while (next < batch->count && batch->wanted[next].address == batch->addresses[i])
             next++;
-        is_right = answers_read_address(&reader, &place_count);
+        is_right = answers_read_number(&reader, ANSWER_PLACES_MOST, &place_count);
         if (!is_right || place_count == 0)
             continue;
-        is_right = read_places(symbols, &reader, place_count, &places);
+        is_right = read_places(symbols, &reader, (uint32_t)place_count, &places);
         if (is_right)
-            take_places(symbols, batch->wanted + first, next - first, places, place_count);
+            take_places(symbols, batch->wanted + first, next - first, places, (uint32_t)place_count,
+                        (uint8_t)source);
     }
     free(reader.texts);
     if (is_right && source > symbols->sources[batch->module])
@@ -306,6 +305,31 @@ static void resolve_by_files(struct native_symbols *symbols, const struct wanted
     free(batches.items);
 }
 
+static void make_room(struct native_symbols *symbols)
+{
+    const struct capture *capture = symbols->capture;
+
+    symbols->nodes = memory_grow_zeroed(symbols->nodes, &symbols->node_capacity,
+                                        capture->native_node_count, sizeof(*symbols->nodes));
+    symbols->sources = memory_grow_zeroed(symbols->sources, &symbols->source_capacity,
+                                          capture->module_count, sizeof(*symbols->sources));
+}
+
+/* Resolve a node by what the capture has. Returns false when it has nothing. */
+static bool resolve_by_capture(struct native_symbols *symbols, uint32_t native_node)
+{
+    const struct capture_native_node *node = &symbols->capture->native_nodes[native_node];
+    struct resolved resolved = {.source = NATIVE_STORED};
+
+    resolved.places = stored_find(&symbols->stored, symbols->capture, node->module,
+                                  native_symbols_address(node), &resolved.count);
+    if (resolved.places == NULL)
+        return false;
+    symbols->nodes[native_node] = resolved;
+    symbols->sources[node->module] = NATIVE_STORED;
+    return true;
+}
+
 void native_symbols_resolve(struct native_symbols *symbols, const uint32_t *native_nodes,
                             size_t count)
 {
@@ -313,16 +337,14 @@ void native_symbols_resolve(struct native_symbols *symbols, const uint32_t *nati
     struct wanted *wanted = memory_allocate(count, sizeof(*wanted));
     size_t wanted_count = 0;
 
-    symbols->nodes = memory_grow_zeroed(symbols->nodes, &symbols->node_capacity,
-                                        capture->native_node_count, sizeof(*symbols->nodes));
-    symbols->sources = memory_grow_zeroed(symbols->sources, &symbols->source_capacity,
-                                          capture->module_count, sizeof(*symbols->sources));
+    make_room(symbols);
     for (size_t i = 0; i < count; i++) {
         const struct capture_native_node *node = &capture->native_nodes[native_nodes[i]];
 
-        if (symbols->nodes[native_nodes[i]].count == 0 && node->module != 0)
+        if (symbols->nodes[native_nodes[i]].count == 0 && node->module != 0 &&
+            !resolve_by_capture(symbols, native_nodes[i]))
             wanted[wanted_count++] =
-                (struct wanted){node->module, native_nodes[i], lookup_address(node)};
+                (struct wanted){node->module, native_nodes[i], native_symbols_address(node)};
     }
     qsort(wanted, wanted_count, sizeof(*wanted), compare_wanted);
     resolve_by_files(symbols, wanted, wanted_count);
@@ -339,4 +361,11 @@ uint32_t native_symbols_of_node(struct native_symbols *symbols, uint32_t native_
         native_symbols_resolve(symbols, &native_node, 1);
     *ret_places = symbols->nodes[native_node].places;
     return symbols->nodes[native_node].count;
+}
+
+enum native_source native_symbols_node_source(const struct native_symbols *symbols,
+                                              uint32_t native_node)
+{
+    return native_node < symbols->node_capacity ? symbols->nodes[native_node].source
+                                                : NATIVE_NOTHING;
 }

@@ -86,4 +86,14 @@ const char *native_symbols_module(struct native_symbols *symbols, uint32_t modul
  */
 enum native_source native_symbols_source(const struct native_symbols *symbols, uint32_t module);
 
+/* Return where the names of a node have come from, once it is resolved. Context: tool. */
+enum native_source native_symbols_node_source(const struct native_symbols *symbols,
+                                              uint32_t native_node);
+
+/* Return the address that a node is looked up by: behind a call is the next line, or function. */
+static inline uint64_t native_symbols_address(const struct capture_native_node *node)
+{
+    return node->is_exact || node->offset == 0 ? node->offset : node->offset - 1;
+}
+
 #endif

@@ -16,7 +16,8 @@ from capture_basics import (ADDRESS_MASK, ALLOC, FAIL, FREE, MAP, NOTE, NOTE_CLO
                             NOTE_LOST, NOTE_MARK, PROTECT, SYNC, U32, UNDO, UNMAP, WIDE, Cursor, fold, unfold,
                             varint)
 from capture_estimate import LEVELS
-from capture_native import MODULE, NATIVE_NODES, encode_module, encode_native_node, read_native
+from capture_native import (MODULE, NATIVE_NODES, SYMBOLS, encode_module, encode_native_node,
+                            encode_symbols, read_native)
 
 SUPERBLOCK_MAGIC = b"\x89MTK\r\n\x1a\n"
 TRAILER_MAGIC = b"MTKEND\r\n"
@@ -246,6 +247,9 @@ class CaptureWriter:
         self.record(NATIVE_NODES, encode_native_node(self.counts[NATIVE_NODES], parent, module, offset, flags))
         return self.counts[NATIVE_NODES]
 
+    def symbols(self, module, places):
+        self.record(SYMBOLS, encode_symbols(module, places))
+
     def stack(self, python_node, native_node, allocator, map_class=0):
         """Add a stack; returns its id."""
         self.counts[STACKS] += 1
@@ -360,6 +364,7 @@ class Capture:
     nodes: list = field(default_factory=lambda: [None])
     modules: list = field(default_factory=lambda: [None])
     native_nodes: list = field(default_factory=lambda: [None])
+    symbols: dict = field(default_factory=dict)  # (module, address): [(function, file, line, column)]
     stacks: list = field(default_factory=lambda: [None])
     ticks: dict = field(default_factory=dict)
     rss: list = field(default_factory=list)
@@ -539,7 +544,7 @@ def read_record(capture, kind, body):
         capture.said.append((cursor.varint(), cursor.varint(), bytes_text(cursor.blob())))
     elif kind == NAME:
         read_name(capture, cursor)
-    elif kind in (MODULE, NATIVE_NODES):
+    elif kind in (MODULE, NATIVE_NODES, SYMBOLS):
         read_native(capture, kind, cursor)
     elif kind in (LIMIT, USE, CGROUP):
         read_limits(capture, kind, cursor)

@@ -2,7 +2,7 @@
 
 from capture_basics import Cursor, varint
 
-MODULE, NATIVE_NODES = 18, 19
+MODULE, NATIVE_NODES, SYMBOLS = 18, 19, 20
 FILE, VDSO, JIT = 1, 2, 3
 EXACT, EVAL = 1, 2
 UNKNOWN, TRUNCATED, FINALIZING, HANDLER, GAVE_UP = range(5)  # special frames
@@ -26,6 +26,43 @@ def encode_module(number, **fields):
 def encode_native_node(number, parent, module, offset, flags):
     """The body of a NATIVE_NODES record of one node."""
     return b"".join(map(varint, (number, 1, parent, module * 4 + flags, offset)))
+
+
+def encode_symbols(module, places):
+    """The body of a SYMBOLS record: {address: [(function, file, line, column), ...], ...}."""
+    out, texts, before = varint(module) + varint(len(places)), {}, 0
+
+    def text(value):
+        known = value in texts
+        number, data = texts.setdefault(value, len(texts)), value.encode("utf-8", "surrogatepass")
+        return varint(number) if known else varint(number) + varint(len(data)) + data
+
+    for address, of in sorted(places.items()):
+        out += varint(address - before) + varint(len(of))
+        before = address
+        for function, file, line, column in of:
+            out += text(function) + text(file) + varint(line) + varint(column)
+    return out
+
+
+def read_symbols(capture, cursor):
+    module, texts, address = cursor.varint(), [], 0
+    if not 0 < module < len(capture.modules):
+        raise ValueError("symbols of an unknown module")
+
+    def text():
+        number = cursor.varint()
+        if number == len(texts):
+            texts.append(bytes(cursor.blob()).decode("utf-8", "surrogatepass"))
+        return texts[number]
+
+    for _ in range(cursor.varint()):
+        address += cursor.varint()
+        count = cursor.varint()
+        if not 0 < count <= 256:
+            raise ValueError("impossible symbol")
+        capture.symbols[module, address] = [(text(), text(), cursor.varint(), cursor.varint())
+                                            for _ in range(count)]
 
 
 def read_module(capture, cursor):
@@ -59,6 +96,8 @@ def read_native_nodes(capture, cursor):
 def read_native(capture, kind, cursor):
     if kind == MODULE:
         read_module(capture, cursor)
+    elif kind == SYMBOLS:
+        read_symbols(capture, cursor)
     else:
         read_native_nodes(capture, cursor)
 

@@ -578,7 +578,8 @@ def stored():
 
 CAPTURES = {make.__name__: make for make in
             (empty, script, planes, compact, ranges, family, strange, vector, cut, partial, words,
-             silence, sampled, degraded, limits, stored, native_captures.native, native_captures.compiled)}
+             silence, sampled, degraded, limits, stored, native_captures.native, native_captures.compiled,
+             native_captures.bundled)}
 
 
 def main():

@@ -106,7 +106,22 @@ def native():
     return trace.finish()
 
 
-def compiled():
+NAMES = [
+    (1, {0x107f: [("_start", "", 0, 0)], 0x11ff: [("main", "/home/user/solve.cc", 80, 5)],
+         0x1fff: [("step(int)", "/home/user/solve.cc", 1, 1)], 0x200f: [("wrong", "wrong.cc", 1, 1)]}),
+    (1, {0x1fff: [("Grid::at(int)", "/home/user/grid.h", 12, 20), ("step(int)", "/home/user/solve.cc", 41, 0)],
+         0x200f: [("Grid::at(int)", "/home/user/grid.h", 12, 20), ("step(int)", "/home/user/solve.cc", 42, 0)],
+         0x2fff: [("[unknown]", "/home/user/fast.s", 7, 0)]}),
+    (3, {0xaffff: [("operator new(unsigned long)", "", 0, 0)]}),
+]
+
+
+def bundled():
+    """The same with names of its own; of some addresses better ones later, of some none."""
+    return compiled(NAMES)
+
+
+def compiled(names=()):
     """A program in C++, without Python."""
     trace = NativeTrace()
     trace.session("./solve", options=NATIVE_STACKS)
@@ -122,6 +137,8 @@ def compiled():
     other = process.thread(911)
     frames = [(2, 0x1075dc), (2, 0x89134), (3, 0xd4000), (1, 0x3000)]
     other.alloc(HEAP + MIB, 5000, trace.stack(0, CALLOC, 0, trace.native(*frames)))
+    for module, places in names:
+        trace.writer.symbols(module, places)
     trace.wait(1)
     process.end()
     return trace.finish()

@@ -1,13 +1,12 @@
 /*
- * The places of many addresses as a row of bytes: from the process that found them to the one that
- * asked, and so far alike in a capture.
+ * Numbers and places as a row of bytes: what a process that reads debugging information sends to the one
+ * that asked, and what SYMBOLS records of a capture hold (docs/format.md).
  *
- * A row has for each address: varint count of places, then for each place: function, file, varint line,
- * varint column. A text is a varint number; the first time that a number occurs (they count from 0) its
- * length and bytes follow. A function "" is not known.
+ * A place is function, file, varint line, varint column. A text is a varint number; the first time that a
+ * number occurs (they count from 0) its length and bytes follow. A function "" is not known.
  */
-#ifndef SYMBOL_ANSWERS_H
-#define SYMBOL_ANSWERS_H
+#ifndef CAPTURE_ANSWERS_H
+#define CAPTURE_ANSWERS_H
 
 #include "base/hash_index.h"
 #include "base/memory.h"
@@ -32,10 +31,13 @@ struct answers {
 /* Give it back; it is empty then. Context: tool. */
 void answers_finish(struct answers *answers);
 
-/* Begin the answer to the next address: so many places follow. Context: tool. */
-void answers_address(struct answers *answers, uint32_t place_count);
+/* Begin another row in the same memory. Context: tool. */
+void answers_begin(struct answers *answers);
 
-/* Write a place. function, file: must stay until answers_finish(). Context: tool. */
+/* Write a number. Context: tool. */
+void answers_number(struct answers *answers, uint64_t value);
+
+/* Write a place. function, file: must stay until the row is done with. Context: tool. */
 void answers_place(struct answers *answers, const char *function, const char *file, uint32_t line,
                    uint32_t column);
 
@@ -48,8 +50,8 @@ struct answers_reader {
     size_t text_count, text_capacity;
 };
 
-/* Read how many places the next address has. Returns false when the row is wrong. Context: tool. */
-bool answers_read_address(struct answers_reader *reader, uint32_t *ret_place_count);
+/* Read a number, at most limit. Returns false when the row is wrong. Context: tool. */
+bool answers_read_number(struct answers_reader *reader, uint64_t limit, uint64_t *ret_value);
 
 /* Read a place; texts are the pool's. Returns false when the row is wrong. Context: tool. */
 bool answers_read_place(struct answers_reader *reader, const char **ret_function,

@@ -1,7 +1,7 @@
 /*
  * Rows of answers. Runs in the tools.
  */
-#include "symbol/answers.h"
+#include "capture/answers.h"
 
 #include "capture/cursor.h"
 #include "memtrack/varint.h"
@@ -54,9 +54,16 @@ void answers_finish(struct answers *answers)
     *answers = (struct answers){0};
 }
 
-void answers_address(struct answers *answers, uint32_t place_count)
+void answers_begin(struct answers *answers)
 {
-    put(answers, place_count);
+    answers->size_bytes = 0;
+    answers->text_count = 0;
+    hash_index_finish(&answers->index);
+}
+
+void answers_number(struct answers *answers, uint64_t value)
+{
+    put(answers, value);
 }
 
 void answers_place(struct answers *answers, const char *function, const char *file, uint32_t line,
@@ -89,27 +96,27 @@ static bool read_text(struct answers_reader *reader, const char **ret_text)
     return true;
 }
 
-static bool read_number(struct answers_reader *reader, uint64_t limit, uint32_t *ret_value)
+bool answers_read_number(struct answers_reader *reader, uint64_t limit, uint64_t *ret_value)
 {
     struct cursor cursor = {reader->bytes, reader->left_bytes};
-    uint64_t value;
 
-    if (!cursor_limited(&cursor, limit, &value))
+    if (!cursor_limited(&cursor, limit, ret_value))
         return false;
     reader->bytes = cursor.bytes;
     reader->left_bytes = cursor.left_bytes;
-    *ret_value = (uint32_t)value;
     return true;
-}
-
-bool answers_read_address(struct answers_reader *reader, uint32_t *ret_place_count)
-{
-    return read_number(reader, ANSWER_PLACES_MOST, ret_place_count);
 }
 
 bool answers_read_place(struct answers_reader *reader, const char **ret_function,
                         const char **ret_file, uint32_t *ret_line, uint32_t *ret_column)
 {
-    return read_text(reader, ret_function) && read_text(reader, ret_file) &&
-           read_number(reader, UINT32_MAX, ret_line) && read_number(reader, UINT32_MAX, ret_column);
+    uint64_t line, column;
+
+    if (!read_text(reader, ret_function) || !read_text(reader, ret_file) ||
+        !answers_read_number(reader, UINT32_MAX, &line) ||
+        !answers_read_number(reader, UINT32_MAX, &column))
+        return false;
+    *ret_line = (uint32_t)line;
+    *ret_column = (uint32_t)column;
+    return true;
 }
