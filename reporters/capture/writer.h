@@ -133,10 +133,10 @@ bool capture_writer_append_from(struct capture_writer *writer, const struct capt
                                 uint64_t offset, struct error *err);
 
 /*
- * From now on write where another one stands. The writer's own file is left as it is; other is freed.
+ * Let each of two write where the other one stood.
  * Context: tool, the thread that writes.
  */
-void capture_writer_become(struct capture_writer *writer, struct capture_writer *other);
+void capture_writer_exchange(struct capture_writer *writer, struct capture_writer *other);
 
 /*
  * Begin a copy of a capture in a file that is open already; sections follow, by

@@ -133,11 +133,10 @@ bool capture_writer_append_from(struct capture_writer *writer, const struct capt
     return false;
 }
 
-void capture_writer_become(struct capture_writer *writer, struct capture_writer *other)
+void capture_writer_exchange(struct capture_writer *writer, struct capture_writer *other)
 {
     struct capture_writer former = *writer;
 
     *writer = *other;
     *other = former;
-    capture_writer_abandon(other);
 }

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
@@ -57,7 +58,7 @@ struct last {
     size_t result_bytes;
     struct snapshot_file output;
     uint64_t from_bytes, cut_ns;
-    struct capture_writer *next; /* of the output */
+    struct capture_writer *next; /* of the output; of the file before when it is switched */
     bool has_next_name;          /* pack thread, until is_switched */
     struct error error;          /* likewise, when it has not */
     _Atomic bool is_switched;
@@ -238,12 +239,9 @@ static void switch_file(void *user, const struct capture_writer *writer, uint64_
     if (fd >= 0)
         close(fd); /* the writer has its own, of the same description */
     if (last->has_next_name) {
-        capture_writer_become(last->writer, last->next);
+        capture_writer_exchange(last->writer, last->next);
         last->begun_bytes = capture_writer_bytes(last->writer);
-    } else {
-        capture_writer_abandon(last->next);
     }
-    last->next = NULL;
     /* Release: who sees it may have all of it. */
     atomic_store_explicit(&last->is_switched, true, memory_order_release);
     session_wake_main(last->session);
@@ -300,10 +298,32 @@ static void end_cut(struct last *last)
         fail(last, err.text);
 }
 
+static void *abandon(void *writer)
+{
+    capture_writer_abandon(writer);
+    return NULL;
+}
+
+/*
+ * Close a file that has no name any more. The kernel then gives its blocks back: a fifth of a second
+ * was seen for some hundred megabytes, so nobody waits for it.
+ */
+static void close_apart(struct capture_writer *writer)
+{
+    pthread_t thread;
+
+    if (pthread_create(&thread, NULL, abandon, writer) == 0)
+        pthread_detach(thread);
+    else
+        capture_writer_abandon(writer);
+}
+
 static void end_switch(struct last *last)
 {
     if (!atomic_load_explicit(&last->is_switched, memory_order_acquire))
         return;
+    close_apart(last->next);
+    last->next = NULL;
     if (!last->has_next_name) {
         fail(last, last->error.text);
         return;
