@@ -178,6 +178,12 @@ const struct option_row option_rows[OPTION_COUNT] = {
                        "source text in the page: none, the lines that allocate, or those around "
                        "them too (context)",
                        IN(FLAMEGRAPH)},
+    [OPTION_FULL] = {'\0', "full", NULL, "fold nothing in the page, however large it becomes",
+                     IN(FLAMEGRAPH)},
+    [OPTION_MAX_SIZE] = {'\0', "max-size", "SIZE",
+                         "the page takes at most SIZE (2M): small stacks are folded and nearby "
+                         "blocks joined until it does; the page says what that changes",
+                         IN(FLAMEGRAPH)},
     [OPTION_VERIFY] = {'\0', "verify", NULL, "read every event too, not the checksums alone",
                        IN(INFO)},
     [OPTION_JSON] = {'\0', "json", NULL, "write JSON with exact numbers", PRINTS},

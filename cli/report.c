@@ -37,6 +37,9 @@ enum {
     USUAL_LARGEST = 5,
 };
 
+#define USUAL_PAGE_BYTES     UINT64_C(2097152)
+#define LEAST_PAGE_BYTES     UINT64_C(524288) /* most of it are the page's own parts */
+#define MOST_PAGE_BYTES      UINT64_C(1073741824)
 #define USUAL_TREE_THRESHOLD UINT64_C(10000) /* parts per million: 1 % */
 
 struct report {
@@ -94,6 +97,11 @@ static bool set_amounts(struct report *report, enum command_id id, struct error 
 
     if (!options_number(values, OPTION_ROWS, 0, UINT32_MAX, &rows, err) ||
         !options_number(values, OPTION_THREAD, 1, UINT32_MAX, &tid, err))
+        return false;
+    options->max_page_bytes = USUAL_PAGE_BYTES;
+    options->is_full = values->is_set[OPTION_FULL];
+    if (!options_size(values, OPTION_MAX_SIZE, LEAST_PAGE_BYTES, MOST_PAGE_BYTES,
+                      &options->max_page_bytes, err))
         return false;
     options->rows = (uint32_t)rows;
     options->tid = (uint32_t)tid;

@@ -46,7 +46,7 @@ _memtrack()
         options="-h --help -o --output -f --force -q --quiet --leaks --allocated --temporary-allocations --at --range --pools --process --thread -n --rows --show-runtime --no-native --json --width --color --ascii --no-pager"
         ;;
     flamegraph | report)
-        options="-h --help -o --output -f --force -q --quiet --leaks --allocated --temporary-allocations --at --range --pools --process --thread --inverted --show-runtime --no-native --source"
+        options="-h --help -o --output -f --force -q --quiet --leaks --allocated --temporary-allocations --at --range --pools --process --thread --inverted --show-runtime --no-native --source --full --max-size"
         ;;
     dump | parse)
         options="-h --help -o --output -f --force -q --quiet --process --thread -n --rows --show-runtime --no-native --json --width --color --ascii --no-pager"

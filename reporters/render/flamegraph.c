@@ -1,16 +1,16 @@
 /*
  * The page: one HTML file with everything in it, for any view and any range of time.
  *
- * Runs in the tools. What holds: the file refers to nothing outside itself; its size is bounded by
- * the limits below, whatever the capture's size; the same capture and options give the same bytes.
+ * Runs in the tools. What holds: the file refers to nothing outside itself; its size is bounded as
+ * page_fit.h says, whatever the capture's size; the same capture and options give the same bytes.
  */
 #include "render/page_columns.h"
+#include "render/page_error.h"
+#include "render/page_fit.h"
 #include "render/page_meta.h"
 #include "render/page_pack.h"
 #include "render/page_source.h"
 #include "render/page_static.h"
-#include "render/page_time.h"
-#include "render/page_tree.h"
 #include "render/render.h"
 #include "web/assets.h"
 
@@ -18,90 +18,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * What is folded, and the size of the data up to which that is enough: tried in this order. A page
- * has some 100 KB besides.
- */
-static const struct fit {
-    uint64_t threshold_ppm;
-    size_t max_bytes;
-    bool may_merge; /* intervals, when it is they that are too large */
-} fits[] = {
-    {0, 700000, false},    {10, 2000000, false},   {100, 1700000, true},
-    {1000, 2000000, true}, {10000, 1700000, true},
-};
-
-enum {
-    FIT_COUNT = sizeof(fits) / sizeof(fits[0]),
-    MAX_MERGES = 4,
-};
-
 /* The page and all that it is made of. */
 struct parts {
     struct page page;
-    struct page_tree *tree;
-    struct page_time time;
+    struct page_fit fit;
     struct page_strings strings;
     struct page_sources sources;
 };
-
-static size_t tree_bytes(const struct page_tree *tree)
-{
-    struct page_bytes columns = {.bytes = NULL};
-    size_t bytes;
-
-    page_columns_nodes(tree, &columns);
-    page_columns_rows(tree, &columns);
-    bytes = page_section_bytes(&columns);
-    page_bytes_finish(&columns);
-    return bytes;
-}
-
-static size_t time_bytes(const struct page_time *time)
-{
-    struct page_bytes columns = {.bytes = NULL};
-    size_t bytes;
-
-    page_columns_intervals(time, &columns);
-    bytes = page_section_bytes(&columns);
-    page_bytes_finish(&columns);
-    return bytes;
-}
-
-/* Merge intervals until they take so many bytes. Sizes fall slower than numbers: it takes turns. */
-static void merge_intervals(struct page_time *time, size_t max_bytes)
-{
-    for (unsigned i = 0; i < MAX_MERGES; i++) {
-        double share = (double)max_bytes / (double)(time_bytes(time) + 1);
-
-        if (share >= 1)
-            return;
-        page_time_merge(time, (size_t)((double)time->interval_count * share * 0.95));
-    }
-}
-
-/* Fold as little as makes the page small enough. */
-static void fit_tree(struct parts *parts)
-{
-    const struct render_input *input = parts->page.input;
-
-    for (const struct fit *fit = fits;; fit++) {
-        bool is_last = fit == &fits[FIT_COUNT - 1];
-        size_t bytes;
-
-        parts->tree = page_tree_build(input->profile, input->frames, input->options->hides_native,
-                                      fit->threshold_ppm);
-        page_time_init(&parts->time, input->profile, parts->tree);
-        parts->page.threshold_ppm = fit->threshold_ppm;
-        bytes = tree_bytes(parts->tree);
-        if (is_last || (fit->may_merge && bytes <= fit->max_bytes / 2))
-            merge_intervals(&parts->time, fit->max_bytes - fit->max_bytes / 2);
-        if (is_last || bytes + time_bytes(&parts->time) <= fit->max_bytes)
-            return;
-        page_time_finish(&parts->time);
-        page_tree_destroy(parts->tree);
-    }
-}
 
 enum data_section {
     DATA_FRAMES,
@@ -129,17 +52,17 @@ static bool write_data(struct parts *parts, FILE *out, struct error *err)
 
         switch ((enum data_section)i) {
         case DATA_FRAMES:
-            page_columns_frames(parts->tree, parts->page.input->frames, &parts->sources,
+            page_columns_frames(parts->fit.tree, parts->page.input->frames, &parts->sources,
                                 &parts->strings, &content);
             break;
         case DATA_NODES:
-            page_columns_nodes(parts->tree, &content);
+            page_columns_nodes(parts->fit.tree, &content);
             break;
         case DATA_ROWS:
-            page_columns_rows(parts->tree, &content);
+            page_columns_rows(parts->fit.tree, &content);
             break;
         case DATA_INTERVALS:
-            page_columns_intervals(&parts->time, &content);
+            page_columns_intervals(&parts->fit.time, &content);
             break;
         case DATA_SAMPLES:
             page_columns_samples(profile, &content);
@@ -178,12 +101,14 @@ bool render_flamegraph(const struct render_input *input, FILE *out, struct error
     struct parts parts = {.page = {.input = input}};
     bool is_written;
 
-    fit_tree(&parts);
+    page_fit_make(input, &parts.fit);
+    parts.page.threshold_ppm = parts.fit.threshold_ppm;
+    parts.page.error = page_error_find(input->profile, &parts.fit);
     if (input->options->source != SOURCE_NONE)
-        page_sources_init(&parts.sources, input->capture, input->frames, parts.tree,
-                          input->options->source == SOURCE_CONTEXT, &parts.strings);
-    parts.page.tree = parts.tree;
-    parts.page.time = &parts.time;
+        page_sources_init(&parts.sources, input->capture, input->frames, parts.fit.tree,
+                          page_fit_context_bytes(input->options), &parts.strings);
+    parts.page.tree = parts.fit.tree;
+    parts.page.time = &parts.fit.time;
     parts.page.strings = &parts.strings;
     parts.page.sources = &parts.sources;
 
@@ -202,7 +127,6 @@ bool render_flamegraph(const struct render_input *input, FILE *out, struct error
 
     page_sources_finish(&parts.sources);
     page_strings_finish(&parts.strings);
-    page_time_finish(&parts.time);
-    page_tree_destroy(parts.tree);
+    page_fit_finish(&parts.fit);
     return is_written;
 }

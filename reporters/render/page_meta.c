@@ -211,6 +211,15 @@ static void write_counts(struct json_writer *json, const struct page *page)
     json_write_close(json);
 }
 
+static void write_numbers(struct json_writer *json, const char *key, const uint64_t *numbers,
+                          size_t count)
+{
+    json_write_open_array(json, key);
+    for (size_t i = 0; i < count; i++)
+        json_write_number(json, NULL, numbers[i]);
+    json_write_close(json);
+}
+
 static void write_folded(struct json_writer *json, const struct page *page)
 {
 
@@ -218,16 +227,9 @@ static void write_folded(struct json_writer *json, const struct page *page)
     json_write_number(json, "partsPerMillion", page->threshold_ppm);
     json_write_number(json, "stacks", page->tree->folded_stack_count);
     json_write_bool(json, "merged", page->time->is_merged);
+    json_write_number(json, "joinedBytes", page->error.joined_bytes);
+    write_numbers(json, "shares", page->error.folded_ppm, VIEW_WHOLE_COUNT);
     json_write_number(json, "sourceLines", page->sources->line_count);
-    json_write_close(json);
-}
-
-static void write_numbers(struct json_writer *json, const char *key, const uint64_t *numbers,
-                          size_t count)
-{
-    json_write_open_array(json, key);
-    for (size_t i = 0; i < count; i++)
-        json_write_number(json, NULL, numbers[i]);
     json_write_close(json);
 }
 

@@ -4,6 +4,7 @@
 #ifndef RENDER_PAGE_META_H
 #define RENDER_PAGE_META_H
 
+#include "render/page_error.h"
 #include "render/page_source.h"
 #include "render/page_time.h"
 #include "render/page_tree.h"
@@ -19,6 +20,7 @@ struct page {
     const struct page_strings *strings;
     const struct page_sources *sources;
     uint64_t threshold_ppm; /* of what was folded; 0: nothing was */
+    struct page_error error;
 };
 
 /*

@@ -11,9 +11,8 @@
 #include <string.h>
 
 enum {
-    MAX_LINE_BYTES = 160,           /* more is no help and makes the page larger */
-    CONTEXT_LINES = 4,              /* above and below a frame's line */
-    MAX_CONTEXT_BYTES = 320 * 1024, /* of text, before packing: a third of that in the page */
+    MAX_LINE_BYTES = 160, /* more is no help and makes the page larger */
+    CONTEXT_LINES = 4,    /* above and below a frame's line */
 };
 
 /* Return the number of a line's text, or of its first bytes. */
@@ -77,8 +76,8 @@ static void settle_lines(struct page_sources *sources)
 }
 
 void page_sources_init(struct page_sources *sources, const struct capture *capture,
-                       const struct frames *frames, const struct page_tree *tree, bool has_context,
-                       struct page_strings *strings)
+                       const struct frames *frames, const struct page_tree *tree,
+                       size_t max_context_bytes, struct page_strings *strings)
 {
     struct source *source = source_create(capture->session.directory, capture->session.realtime_ns);
     size_t first_bytes = strings->text.size_bytes;
@@ -95,7 +94,7 @@ void page_sources_init(struct page_sources *sources, const struct capture *captu
             continue;
         sources->strings[i] = 1 + intern_line(line, strings);
         sources->line_count++;
-        if (has_context && strings->text.size_bytes - first_bytes < MAX_CONTEXT_BYTES)
+        if (strings->text.size_bytes - first_bytes < max_context_bytes)
             add_context(sources, source, &frame, strings);
     }
     source_destroy(source);

@@ -29,13 +29,14 @@ struct page_sources {
 
 /*
  * Read the lines from the files that the frames name, as far as these did not change since the
- * program began. capture: says when. has_context: with the lines around them. strings: the text goes
+ * program began. capture: says when. max_context_bytes: of text, once the lines
+ * around them go in too; 0: they do not. strings: the text goes
  * there.
  * Context: tool.
  */
 void page_sources_init(struct page_sources *sources, const struct capture *capture,
-                       const struct frames *frames, const struct page_tree *tree, bool has_context,
-                       struct page_strings *strings);
+                       const struct frames *frames, const struct page_tree *tree,
+                       size_t max_context_bytes, struct page_strings *strings);
 
 /* Return how many files there are lines of. Context: tool. */
 uint32_t page_sources_files(const struct page_sources *sources);

@@ -41,6 +41,8 @@ struct render_options {
     bool hides_native;                  /* stacks are what they are in Python alone */
     bool shows_pools;                   /* the program's own pools in place of the heap */
     enum render_source source;          /* page */
+    uint64_t max_page_bytes;            /* page: of its file */
+    bool is_full;                       /* page: nothing is folded, whatever its size */
     bool is_verifying;                  /* info: every event is read */
     uint32_t first_sample, last_sample; /* page, VIEW_WINDOW: of the time that is shown first */
 };

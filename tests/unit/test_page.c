@@ -4,6 +4,7 @@
 #include "test.h"
 
 #include "base/memory.h"
+#include "render/page_error.h"
 #include "render/page_frame.h"
 #include "render/page_pack.h"
 #include "render/page_source.h"
@@ -312,6 +313,69 @@ TEST(intervals_of_rows_that_became_one_are_one)
     frames_destroy(world->frames);
 }
 
+/* Live bytes of a row, or of all, at a bucket. */
+static int64_t live_at(const struct page_time *time, uint32_t row, uint32_t bucket)
+{
+    int64_t bytes = 0;
+
+    for (size_t i = 0; i < time->interval_count; i++) {
+        const struct page_interval *interval = &time->intervals[i];
+
+        if (interval->row == row && interval->from_bucket <= bucket && interval->to_bucket > bucket)
+            bytes += (int64_t)interval->bytes;
+    }
+    return bytes;
+}
+
+TEST(what_joining_changes_is_bounded_as_is_said)
+{
+    struct world *world = make_world();
+    struct page_fit fit = {.tree = page_tree_build(&world->profile, world->frames, false, 0)};
+    struct page_time exact;
+    uint64_t most = 0;
+
+    make_intervals(world);
+    page_time_init(&exact, &world->profile, fit.tree);
+    page_time_init(&fit.time, &world->profile, fit.tree);
+    CHECK_EQUAL(page_error_find(&world->profile, &fit).joined_bytes, 0);
+    page_time_merge(&fit.time, 200);
+    for (uint32_t bucket = 0; bucket < BUCKETS; bucket++) {
+        uint64_t sum = 0;
+
+        for (uint32_t row = 0; row < fit.tree->row_count; row++) {
+            int64_t off = live_at(&exact, row, bucket) - live_at(&fit.time, row, bucket);
+
+            sum += (uint64_t)(off < 0 ? -off : off);
+        }
+        most = sum > most ? sum : most;
+    }
+    CHECK(most > 0);
+    CHECK_EQUAL(page_error_find(&world->profile, &fit).joined_bytes, most);
+    page_time_finish(&exact);
+    page_fit_finish(&fit);
+    frames_destroy(world->frames);
+}
+
+TEST(what_is_folded_is_told_as_a_share_of_each_view)
+{
+    struct world *world = make_world();
+    struct page_fit fit = {.tree = page_tree_build(&world->profile, world->frames, false, 20000)};
+    struct page_error error = page_error_find(&world->profile, &fit);
+    uint64_t all = 0, folded = 0;
+
+    for (uint32_t i = 0; i < fit.tree->row_count; i++) {
+        const struct page_row *row = &fit.tree->rows[i];
+        bool is_folded = strcmp(function_of(world, fit.tree, row->node), "[smaller stacks]") == 0;
+
+        all += row->costs[VIEW_LEAKS].bytes;
+        folded += is_folded ? row->costs[VIEW_LEAKS].bytes : 0;
+    }
+    CHECK(folded > 0 && folded < all);
+    CHECK_EQUAL(error.folded_ppm[VIEW_LEAKS], folded * 1000000 / all);
+    page_fit_finish(&fit);
+    frames_destroy(world->frames);
+}
+
 /* The page's string of a number. */
 static const char *string_of(const struct page_strings *strings, uint32_t number)
 {
@@ -342,12 +406,12 @@ TEST(source_is_the_lines_of_frames_and_those_around_them)
     CHECK(fclose(file) == 0);
     world->capture.session.directory = directory;
 
-    page_sources_init(&sources, &world->capture, world->frames, tree, false, &strings);
+    page_sources_init(&sources, &world->capture, world->frames, tree, 0, &strings);
     CHECK_EQUAL(sources.line_count, 3); /* of lines 1, 2, 4 and 5, of which one is empty */
     CHECK_EQUAL(page_sources_files(&sources), 0);
     page_sources_finish(&sources);
 
-    page_sources_init(&sources, &world->capture, world->frames, tree, true, &strings);
+    page_sources_init(&sources, &world->capture, world->frames, tree, 10000, &strings);
     CHECK_EQUAL(sources.line_count, 3);
     CHECK_EQUAL(page_sources_files(&sources), 1);
     CHECK_EQUAL(sources.context_count, 9); /* the last frame's line is 5 */

@@ -1,7 +1,7 @@
 /*
  * Write a page of an invented program, and what its numbers must be: for the tests of the page.
  *
- * usage: make_page STACKS BLOCKS PAGE.html EXPECTED.json
+ * usage: make_page STACKS BLOCKS PAGE.html EXPECTED.json [full]
  *
  * Blocks are made up by a generator of fixed numbers, so equal arguments give equal files. All that
  * the profile holds follows from the blocks by plain counting, and so do the expected sums of a few
@@ -554,15 +554,17 @@ static void write_expected(FILE *out, const struct world *world)
 int main(int argc, char **argv)
 {
     static struct world world;
-    struct render_options options = {.temporary_threshold = 1, .source = SOURCE_CONTEXT};
+    struct render_options options = {
+        .temporary_threshold = 1, .source = SOURCE_CONTEXT, .max_page_bytes = 2 << 20};
     struct render_input input = {
         .capture = &world.capture, .profile = &world.profile, .options = &options};
     struct error err;
     FILE *page, *expected;
     bool is_written;
 
-    if (argc != 5) {
-        fputs("usage: make_page STACKS BLOCKS PAGE.html EXPECTED.json\n", stderr);
+    options.is_full = argc == 6 && strcmp(argv[5], "full") == 0;
+    if (argc != 5 && !options.is_full) {
+        fputs("usage: make_page STACKS BLOCKS PAGE.html EXPECTED.json [full]\n", stderr);
         return 2;
     }
     make_world(&world, (uint32_t)strtoul(argv[1], NULL, 10), strtoul(argv[2], NULL, 10));

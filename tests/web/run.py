@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Run the page's tests in node, or say why not (exit code 77).
 
-usage: run.py modules|types|browser MAKE_PAGE FOLDER
+usage: run.py modules|types|browser|ranges MAKE_PAGE MEMTRACK
 """
 
 import os
@@ -13,10 +13,13 @@ import tempfile
 
 SKIPPED = 77
 LEAST_NODE = 18
-WEB = pathlib.Path(__file__).resolve().parents[2] / "reporters" / "web"
+TOP = pathlib.Path(__file__).resolve().parents[2]
+WEB = TOP / "reporters" / "web"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-# What make_page is asked for: so many stacks and blocks. The first page is exact, the second folded.
-PAGES = {"exact": ("3000", "60000"), "folded": ("12000", "150000"), "empty": ("0", "0")}
+# What make_page is asked for: so many stacks and blocks. Of the second stacks are folded, of the third
+# blocks are joined too, the fourth is as large as the second and exact.
+PAGES = {"exact": ("3000", "60000"), "folded": ("12000", "150000"), "joined": ("3000", "800000"),
+         "full": ("12000", "150000"), "empty": ("0", "0")}
 
 
 def skip(why):
@@ -58,7 +61,8 @@ def find_browser():
 def make_page(program, folder, name):
     """Write a page and what it must show; return the environment that names them."""
     page, expected = folder / f"{name}.html", folder / f"{name}.json"
-    subprocess.run([program, *PAGES[name], page, expected], check=True)
+    more = ["full"] if name == "full" else []
+    subprocess.run([program, *PAGES[name], page, expected, *more], check=True)
     return {"MEMTRACK_PAGE": str(page), "MEMTRACK_EXPECTED": str(expected),
             "MEMTRACK_PAGE_KIND": name}
 
@@ -69,11 +73,11 @@ def run_node(node, tests, environment):
     return subprocess.run(command, env={**os.environ, **environment}, cwd=WEB, check=False).returncode == 0
 
 
-def test_modules(program, folder):
+def test_modules(program, folder, _memtrack):
     """The modules alone, and on pages that the reporter wrote."""
     node = find_node()
     passed = True
-    for name in ("exact", "folded"):
+    for name in ("exact", "folded", "joined", "full"):
         print(f"on the page '{name}'", flush=True)
         passed &= run_node(node, WEB.glob("tests/*.test.js"), make_page(program, folder, name))
     first = (folder / "exact.html").read_bytes()
@@ -84,14 +88,45 @@ def test_modules(program, folder):
     return passed
 
 
-def test_types(_program, _folder):
+# Blocks that come, stay and go at other lines; two threads.
+RECORDED = """
+import threading, time
+kept = []
+def work(count):
+    for i in range(count):
+        kept.append(bytearray(1000 + 37 * i))
+        spare = [bytearray(5000) for _ in range(i % 9)]
+        if i % 3 == 0:
+            del kept[len(kept) // 2]
+        time.sleep(0.001)
+other = threading.Thread(target=work, args=(150,))
+other.start()
+work(200)
+other.join()
+"""
+
+
+def test_ranges(_program, folder, memtrack):
+    """Ranges of time, against what the text reports say."""
+    node = find_node()
+    captures = [folder / name for name in ("script.bin", "words.bin", "stored.bin")]
+    for capture in captures[:2]:
+        shutil.copy(TOP / "tests" / "golden" / "data" / capture.name, capture)
+    # Without events both tell the same instants.
+    subprocess.run([memtrack, "run", "-q", "--aggregate", "-o", captures[2], "-c", RECORDED],
+                   check=True)
+    environment = {"MEMTRACK_BINARY": str(memtrack), "MEMTRACK_CAPTURES": " ".join(map(str, captures))}
+    return run_node(node, [WEB / "tests" / "ranges.test.js"], environment)
+
+
+def test_types(_program, _folder, _memtrack):
     """The types that the modules' comments state."""
     node = find_node()
     compiler = need_package("typescript") / "bin" / "tsc"
     return subprocess.run([node, compiler, "-p", WEB], check=False).returncode == 0
 
 
-def test_browser(program, folder):
+def test_browser(program, folder, _memtrack):
     """The page in a browser."""
     node = find_node()
     need_package("puppeteer-core")
@@ -104,9 +139,11 @@ def test_browser(program, folder):
 
 def main(arguments):
     """Run one of the tests; return the exit code."""
-    tests = {"modules": test_modules, "types": test_types, "browser": test_browser}
+    tests = {"modules": test_modules, "types": test_types, "browser": test_browser,
+             "ranges": test_ranges}
     with tempfile.TemporaryDirectory(prefix="memtrack-page-") as folder:
-        return 0 if tests[arguments[0]](arguments[1], pathlib.Path(folder)) else 1
+        programs = [pathlib.Path(program).resolve() for program in arguments[1:]]
+        return 0 if tests[arguments[0]](programs[0], pathlib.Path(folder), programs[1]) else 1
 
 
 if __name__ == "__main__":

@@ -143,22 +143,31 @@ function overheadFacts(overhead) {
     ]);
 }
 
-/** @param {any} meta @returns {string[]} what this page leaves out */
-function pageLimits(meta) {
-    const { folded } = meta;
+/** @param {any} meta @returns {string[]} what this page leaves out, and how far numbers may be off */
+export function pageLimits(meta) {
+    const { folded, totals } = meta;
     const lines = [];
     if (folded.partsPerMillion > 0) {
         const percent = folded.partsPerMillion / 1e4;
+        const [peak, leaks, allocated] = folded.shares.map((/** @type {number} */ ppm) =>
+            formatShare(ppm, 1e6),
+        );
         lines.push(
-            `${formatCount(folded.stacks)} stacks with less than ${percent}% of every view are shown together as [smaller stacks]. No bytes are left out.`,
+            `${formatCount(folded.stacks)} stacks with less than ${percent}% of every view are shown together as [smaller stacks]: ${peak} of the peak, ${leaks} of what leaked, ${allocated} of what was allocated. No bytes are left out.`,
         );
     }
     if (folded.merged) {
+        const bytes = formatBytes(folded.joinedBytes);
+        const share = formatShare(folded.joinedBytes, totals.peakBytes);
         lines.push(
-            'Blocks of one stack that lived at nearly the same time are joined: numbers of a part of the run are near, those of the whole run are exact.',
+            `Blocks of one stack that lived at nearly the same time are joined. At any moment of a part of the run no box, nor all of them together, is off by more than ${bytes} (${share} of the peak). Numbers of the whole run and the heap's curve are exact.`,
         );
     }
     if (lines.length === 0) lines.push('Every stack and every number is exact.');
+    else
+        lines.push(
+            'memtrack flamegraph --full leaves nothing out, --max-size chooses another size.',
+        );
     return lines;
 }
 

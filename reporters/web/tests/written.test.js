@@ -47,6 +47,8 @@ test('every range shows what was counted block by block', { skip: noPage }, () =
         const highest = ask('peak');
         assert.equal(highest.sample, peakSample);
         same(sum(highest.bytes), peak, 'peak');
+        const off = Math.abs(sum(highest.bytes) - peak);
+        assert.ok(off <= model.meta.folded.joinedBytes, `${off} is more than is said`);
         same(sum(ask('kept').bytes), kept, 'kept');
         same(sum(ask('leaks').bytes), leaks, 'leaks');
     }
@@ -113,7 +115,10 @@ test('the page names nothing outside itself', { skip: noPage }, () => {
 
 test('what is folded is said', { skip: noPage }, () => {
     const { folded } = readPage(pagePath).meta;
-    const isFolded = process.env.MEMTRACK_PAGE_KIND === 'folded';
+    const kind = process.env.MEMTRACK_PAGE_KIND;
+    const isFolded = kind === 'folded' || kind === 'joined';
+    assert.equal(folded.merged, kind === 'joined');
+    assert.equal(folded.joinedBytes > 0, kind === 'joined');
     assert.equal(folded.partsPerMillion > 0, isFolded);
     assert.equal(folded.stacks > 0, isFolded);
 });
