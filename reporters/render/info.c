@@ -9,6 +9,7 @@
 #include "print/numbers.h"
 #include "print/progress.h"
 #include "print/table.h"
+#include "render/native_parts.h"
 #include "render/parts.h"
 #include "report/labels.h"
 #include "report/limits.h"
@@ -84,7 +85,8 @@ struct fact {
 };
 
 enum {
-    FACT_COUNT = 12,
+    NAME_COLUMNS = 15,
+    FACT_COUNT = 14,
 };
 
 static void collect_facts(const struct capture *capture, struct fact ret_facts[FACT_COUNT])
@@ -103,6 +105,8 @@ static void collect_facts(const struct capture *capture, struct fact ret_facts[F
         {"lost_events", summary->lost},
         {"holes", summary->holes},
         {"damaged_slots", summary->faults},
+        {"modules", count_used(capture->module_count)},
+        {"native_frames", count_used(capture->native_node_count)},
     };
 
     memcpy(ret_facts, facts, sizeof(facts));
@@ -312,6 +316,7 @@ static void write_text(const struct render_input *input, const struct verificati
     collect_facts(input->capture, facts);
     for (unsigned i = 0; i < FACT_COUNT; i++)
         write_line(out, facts[i].name, numbers_format_count(facts[i].value).text);
+    native_parts_write(input, NAME_COLUMNS, out);
     if (verification->is_done)
         write_verification(input->capture, verification, out);
     memory_pool_finish(&pool);
@@ -361,6 +366,7 @@ static void write_json(const struct render_input *input, const struct verificati
     else
         json_write_null(&json, "verified_events");
     write_limits_json(&json, input->capture);
+    native_parts_write_json(&json, input);
     json_write_close(&json);
     json_write_finish(&json);
 }

@@ -9,6 +9,7 @@
 #include "print/numbers.h"
 #include "print/table.h"
 #include "print/wrap.h"
+#include "render/native_parts.h"
 #include "render/parts.h"
 #include "report/function_names.h"
 #include "report/labels.h"
@@ -318,6 +319,7 @@ bool render_stats(const struct render_input *input, FILE *out, struct error *err
     stats_write_processes(input, out);
     stats_write_threads(input, out);
     write_overhead(input, out);
+    native_parts_write(input, TITLE_COLUMNS, out);
     paths_destroy(paths);
     return parts_end(out, err);
 }

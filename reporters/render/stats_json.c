@@ -2,6 +2,7 @@
  * `memtrack stats --json`. Runs in the tools.
  */
 #include "memtrack/format.h"
+#include "render/native_parts.h"
 #include "render/parts.h"
 #include "render/stats.h"
 #include "report/labels.h"
@@ -212,6 +213,7 @@ void stats_write_json(const struct render_input *input, FILE *out)
     stats_write_words_json(&json, input->profile);
     stats_write_limits_json(&json, input, paths);
     stats_write_range_json(&json, input);
+    native_parts_write_json(&json, input);
     json_write_close(&json);
     json_write_finish(&json);
     paths_destroy(paths);

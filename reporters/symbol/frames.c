@@ -174,6 +174,11 @@ uint32_t frames_of_native(struct frames *frames, uint32_t native_node, const uin
     return native_frames_of_node(frames->natives, native_node, frames->parts_columns, ret_frames);
 }
 
+struct native_symbols *frames_symbols(struct frames *frames)
+{
+    return native_frames_symbols(frames->natives);
+}
+
 uint32_t frames_native_parent(const struct frames *frames, uint32_t native_node)
 {
     return native_frames_parent(frames->natives, native_node);

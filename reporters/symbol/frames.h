@@ -34,6 +34,7 @@ struct frame {
 };
 
 struct frames;
+struct native_symbols;
 
 /* Resolve on demand. capture: must outlive it. Context: tool. */
 struct frames *frames_create(const struct capture *capture);
@@ -89,6 +90,9 @@ uint32_t frames_native_parent(const struct frames *frames, uint32_t native_node)
 
 /* Return whether a native node lies in the code of an interpreter of Python. Context: tool. */
 bool frames_is_interpreter(const struct frames *frames, uint32_t native_node);
+
+/* Return where native frames have their names from; lives as long as the frames. Context: tool. */
+struct native_symbols *frames_symbols(struct frames *frames);
 
 /* Return a frame by id; valid until frames_destroy(). Context: tool. */
 const struct frame *frames_get(const struct frames *frames, uint32_t id);

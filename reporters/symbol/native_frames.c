@@ -325,6 +325,11 @@ uint32_t native_frames_of_node(struct native_frames *natives, uint32_t native_no
     return frames->count;
 }
 
+struct native_symbols *native_frames_symbols(struct native_frames *natives)
+{
+    return natives->symbols;
+}
+
 bool native_frames_is_interpreter(const struct native_frames *natives, uint32_t native_node)
 {
     return natives->modules[natives->capture->native_nodes[native_node].module] & MODULE_HAS_LOOP;

@@ -27,6 +27,9 @@ uint32_t native_frames_of_node(struct native_frames *natives, uint32_t native_no
 /* As frames_native_parent(). Context: tool. */
 uint32_t native_frames_parent(const struct native_frames *natives, uint32_t native_node);
 
+/* As frames_symbols(). Context: tool. */
+struct native_symbols *native_frames_symbols(struct native_frames *natives);
+
 /* Return whether a node lies in code of the interpreter. Context: tool. */
 bool native_frames_is_interpreter(const struct native_frames *natives, uint32_t native_node);
 

@@ -21,9 +21,8 @@ ONE_OBJECT = ["summary", "table", "tree", "stats", "info"]
 
 # What this version never says: later ones record it.
 NOT_YET = {
-    "PYTHON.allocator", "FRAME.module", "NODE.module", "VIEW.filters",
-    "state running", "mode aggregate", "kind native",
-    "kind inlined", "type other", "op exec_failed",
+    "PYTHON.allocator", "VIEW.filters", "state running", "mode aggregate",
+    "kind inlined", "type other", "op exec_failed", "why stripped", "why changed", "why damaged",
 }
 
 
