@@ -15,6 +15,7 @@
 #include "record/context.h"
 #include "record/process.h"
 #include "record/track.h"
+#include "unwind/unwind.h"
 
 #include <errno.h>
 #include <linux/magic.h>
@@ -109,8 +110,10 @@ static void *map(mmap_function *function, void *address, size_t size_bytes, int 
     bool replaces = (flags & MAP_FIXED) != 0;
     void *range;
 
-    if (replaces)
+    if (replaces) {
+        unwind_note_change((uintptr_t)address, size_bytes);
         track_unmapped((uintptr_t)address, whole_pages(size_bytes), ALLOCATOR_MMAP, caller);
+    }
     range = function(address, size_bytes, protection, flags, fd, at);
     if (range != MAP_FAILED) {
         track_mapped((uintptr_t)range, whole_pages(size_bytes),
@@ -145,6 +148,7 @@ HOOK int munmap(void *address, size_t size_bytes)
     int result;
 
     python_note_unmap();
+    unwind_note_change((uintptr_t)address, size_bytes);
     track_unmapped((uintptr_t)address, whole_pages(size_bytes), ALLOCATOR_MUNMAP, caller);
     result = real.munmap(address, size_bytes);
     if (result != 0)
@@ -191,7 +195,10 @@ HOOK void *mremap(void *old, size_t old_bytes, size_t new_bytes, int flags, ...)
 HOOK int mprotect(void *address, size_t size_bytes, int protection)
 {
     const void *caller = __builtin_return_address(0);
-    int result = real.mprotect(address, size_bytes, protection);
+    int result;
+
+    unwind_note_change((uintptr_t)address, size_bytes);
+    result = real.mprotect(address, size_bytes, protection);
 
     if (result != 0 || is_arena(0, caller))
         return result;

@@ -42,7 +42,8 @@ bool native_update(struct context *context, const struct call_site *site,
     if (likely(site->state != NULL))
         return unwind_update(&context->unwind, site->state, &helper, ret_delta);
     arch_registers(&state.pc, &state.sp, &state.fp);
-    state.is_exact = true;
+    state.pc++; /* as if it were behind a call: rows are kept of those */
+    state.is_exact = false;
     if (!unwind_find_caller(&state, (uintptr_t)site->caller))
         return unwind_give_up(&context->unwind, ret_delta);
     return unwind_update(&context->unwind, &state, &helper, ret_delta);

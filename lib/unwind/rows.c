@@ -8,6 +8,7 @@
 #include "unwind/rows.h"
 
 #include "unwind/cfi.h"
+#include "unwind/epilogue.h"
 #include "unwind/expression.h"
 #include "unwind/objects.h"
 
@@ -36,6 +37,9 @@ static struct met_object {
 } met[OBJECTS_MAX];
 static const char gone;        /* stands in the place of an object that went away */
 static _Atomic bool has_unmet; /* there was no room for all */
+
+/* Where code without tables was met. */
+static _Atomic uintptr_t made_start = UINTPTR_MAX, made_end;
 
 static unwind_row row_without_table(void)
 {
@@ -202,8 +206,25 @@ static void meet(const struct object *object)
     atomic_store_explicit(&has_unmet, true, memory_order_relaxed);
 }
 
+/*
+ * Of code that no table tells of. It is remembered as that of objects is, until memory where such code was
+ * met is unmapped or its protection changes. Code that is written over without either, which then returns in
+ * another way, is walked by what was there before.
+ */
+static unwind_row read_code(uintptr_t address, bool *ret_is_known)
+{
+    unwind_row row;
+
+    if (address < atomic_load_explicit(&made_start, memory_order_relaxed))
+        atomic_store_explicit(&made_start, address, memory_order_relaxed);
+    if (address >= atomic_load_explicit(&made_end, memory_order_relaxed))
+        atomic_store_explicit(&made_end, address + 1, memory_order_relaxed);
+    *ret_is_known = epilogue_read(address, &row);
+    return *ret_is_known ? row : row_without_table();
+}
+
 /* ret_is_known: it is the same as long as the object is loaded. */
-static unwind_row find_out(uintptr_t address, bool *ret_is_known)
+static unwind_row find_out(uintptr_t address, bool is_return, bool *ret_is_known)
 {
     struct cfi_range range;
     struct object object;
@@ -211,15 +232,15 @@ static unwind_row find_out(uintptr_t address, bool *ret_is_known)
 
     *ret_is_known = objects_find(address, &object);
     if (!*ret_is_known)
-        return row_without_table();
+        return is_return ? read_code(address + 1, ret_is_known) : row_without_table();
     meet(&object);
     if (object.tables == NULL)
-        return row_without_table();
+        return is_return ? read_code(address + 1, ret_is_known) : row_without_table();
     switch (cfi_find(object.tables, address, &rules, &range)) {
     case CFI_FOUND:
         return encode(&rules, &range, address);
     case CFI_NO_TABLE:
-        return row_without_table();
+        return is_return ? read_code(address + 1, ret_is_known) : row_without_table();
     default:
         return row_not_known();
     }
@@ -232,7 +253,7 @@ static __attribute__((cold, noinline)) unwind_row miss(uintptr_t key)
     size_t at = key & ((1u << ROWS_COUNT_BITS) - 1);
     uint64_t tag = (uint64_t)(key >> ROWS_COUNT_BITS) << 3, word;
     bool is_known;
-    unwind_row row = find_out(key - 1, &is_known);
+    unwind_row row = find_out(key - 1, true, &is_known);
 
     if (!is_known || tag >> (64 - ROW_BITS) != 0)
         return row;
@@ -268,6 +289,13 @@ unwind_row rows_find(uintptr_t key)
             return (unwind_row)entry & ((1u << ROW_BITS) - 1);
     }
     return miss(key);
+}
+
+unwind_row rows_interrupted(uintptr_t address)
+{
+    bool is_known;
+
+    return find_out(address, false, &is_known);
 }
 
 void rows_prefault(void)
@@ -310,5 +338,16 @@ void rows_note_free(const void *block)
             forget(met[i].start, met[i].end);
             atomic_store_explicit(&met[i].identity, &gone, memory_order_release);
         }
+    }
+}
+
+void rows_note_change(uintptr_t start, size_t size_bytes)
+{
+    uintptr_t first = atomic_load_explicit(&made_start, memory_order_relaxed);
+    uintptr_t end = atomic_load_explicit(&made_end, memory_order_relaxed);
+
+    if (first < end && start < end && start + size_bytes > first) {
+        epilogue_forget();
+        forget(start, start + size_bytes);
     }
 }

@@ -74,11 +74,10 @@ extern _Atomic uint64_t rows_table[1 << ROWS_COUNT_BITS] __attribute__((visibili
 /* As rows_get(), of an address that has not found the first place free. Context: hot path. */
 unwind_row rows_find(uintptr_t key) __attribute__((noinline));
 
-/*
- * Return the row of an address.
- * key: a return address, or the instruction that was interrupted, plus 1.
- * Context: hot path.
- */
+/* Return the row of an instruction that was interrupted. Context: hot path (slow paths only). */
+unwind_row rows_interrupted(uintptr_t address) __attribute__((cold, noinline));
+
+/* Return the row of a return address. Context: hot path. */
 static inline __attribute__((always_inline)) unwind_row rows_get(uintptr_t key)
 {
     size_t at = key & ((1u << ROWS_COUNT_BITS) - 1);
@@ -107,6 +106,12 @@ void rows_prefault(void);
  * Context: any thread, before the memory is released.
  */
 void rows_note_free(const void *block);
+
+/*
+ * Memory is about to be unmapped, or to have another protection: code that was made there may go.
+ * Context: any thread, before the real call.
+ */
+void rows_note_change(uintptr_t start, size_t size_bytes);
 
 /* Grows when an object is gone: what was walked before may be of its code. Context: hot path. */
 extern _Atomic uint32_t rows_generation __attribute__((visibility("hidden")));

@@ -6,6 +6,7 @@
 #include "unwind/step.h"
 
 #include "base/arch.h"
+#include "unwind/epilogue.h"
 #include "unwind/objects.h"
 
 enum {
@@ -61,13 +62,16 @@ static enum step_result step_signal(struct unwind_state *state)
 /* As code that keeps frame pointers has it; what else could be there fails to look like it. */
 static enum step_result step_guess(uintptr_t limit, struct unwind_state *state)
 {
-    uintptr_t fp = state->fp;
+    uintptr_t fp = state->fp, pc;
 
     if (fp < state->sp || fp - state->sp > (uintptr_t)GUESS_BYTES_MAX ||
         fp % sizeof(uintptr_t) != 0 || fp + 2 * sizeof(uintptr_t) > limit ||
         limit - state->sp > STACK_BYTES_MAX)
         return STEP_STUCK;
-    state->pc = word_at(fp + sizeof(uintptr_t));
+    pc = word_at(fp + sizeof(uintptr_t));
+    if (pc >= UNWIND_LOWEST_CODE && !epilogue_follows_call(pc))
+        return STEP_STUCK;
+    state->pc = pc;
     state->sp = fp + 2 * sizeof(uintptr_t);
     state->fp = word_at(fp);
     state->is_exact = false;

@@ -234,6 +234,11 @@ static __attribute__((noinline)) bool go_to(struct unwind_thread *thread, struct
     return true;
 }
 
+static inline __attribute__((always_inline)) unwind_row row_of(const struct next_frame *next)
+{
+    return unlikely(is_exact(next)) ? rows_interrupted(next->pc) : rows_get(next->pc);
+}
+
 /* Go one frame outwards. Returns false at the end of the stack, or for want of room. */
 static inline __attribute__((always_inline)) bool go_out(struct unwind_thread *thread,
                                                          struct walk *walk, struct next_frame *next)
@@ -242,7 +247,7 @@ static inline __attribute__((always_inline)) bool go_out(struct unwind_thread *t
 
     if (unlikely(frame == NULL))
         return false;
-    return step(walk, rows_get(next->pc + is_exact(next)), next, &frame->how);
+    return step(walk, row_of(next), next, &frame->how);
 }
 
 /*
@@ -430,7 +435,7 @@ bool unwind_find_caller(struct unwind_state *state, uintptr_t pc)
     for (unsigned i = 0; i < OWN_FRAMES_MAX; i++) {
         uint64_t unused = 0;
 
-        if (!step(&walk, rows_get(next.pc + is_exact(&next)), &next, &unused))
+        if (!step(&walk, row_of(&next), &next, &unused))
             return false;
         if (next.pc == pc) {
             *state = (struct unwind_state){next.pc, next.sp, next.fp, is_exact(&next)};
@@ -478,6 +483,12 @@ void unwind_note_free(const void *block)
 {
     if (unwind_is_ready)
         places_note_free(block);
+}
+
+void unwind_note_change(uintptr_t start, size_t size_bytes)
+{
+    if (unwind_is_ready)
+        rows_note_change(start, size_bytes);
 }
 
 uint64_t unwind_stuck_count(void)

@@ -105,6 +105,12 @@ void unwind_forget(struct unwind_thread *thread);
  */
 void unwind_note_free(const void *block);
 
+/*
+ * Memory is about to be unmapped, or to have another protection.
+ * Context: any thread, before the real call.
+ */
+void unwind_note_change(uintptr_t start, size_t size_bytes);
+
 /* Frames at which a walk could not go on, so far in this process. Context: any thread. */
 uint64_t unwind_stuck_count(void);
 
