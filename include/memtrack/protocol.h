@@ -410,6 +410,7 @@ enum frame_special {
     SPECIAL_FINALIZING = 2,
     SPECIAL_SIGNAL_HANDLER = 3, /* only in the capture: stands for DETACHED */
     SPECIAL_UNWINDER = 4,       /* native: the unwinder could not go on */
+    SPECIAL_NO_FRAME = 5,       /* an activation that runs no frame (any more); with ENTRY */
 };
 
 /*

@@ -382,6 +382,15 @@ CHAIN_INLINE uint32_t chain_push(struct python_walk *walk, uint32_t from, uint32
         entry->shown = ++shown;
         walk->pushed[pushed++] = frame;
     }
+    /*
+     * An activation that begins or ends: else its loop would be taken for that of the group outside. The
+     * root of 3.15 is a member of the thread state, of no activation.
+     */
+    if (__builtin_expect(python_marks_boundaries, 0) && depth > (layout->watermark != 0 ? 1 : 0) &&
+        walk->frames[depth - 1].code_id == CHAIN_BOUNDARY) {
+        shown++;
+        walk->pushed[pushed++] = SPECIAL_NO_FRAME | FRAME_ENTRY;
+    }
     walk->depth = depth;
     walk->shown_depth = shown;
     return pushed;

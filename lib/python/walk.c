@@ -29,6 +29,7 @@ typedef bool walk_function(struct python_walk *walk, const struct announcer *ann
                            struct python_delta *ret_delta);
 
 bool python_is_ready;
+bool python_marks_boundaries;
 _Atomic uint64_t python_unmaps;
 _Atomic bool python_has_stacks;
 

@@ -112,6 +112,9 @@ bool python_walk_update(struct python_walk *walk, const struct announcer *announ
  */
 void python_walk_forget(struct python_walk *walk);
 
+/* Native stacks are walked too: an activation without frames gets SPECIAL_NO_FRAME. Set at the start. */
+extern bool python_marks_boundaries __attribute__((visibility("hidden")));
+
 /* Whether a native frame runs the evaluation loop. */
 enum python_eval {
     PYTHON_EVAL_UNKNOWN,

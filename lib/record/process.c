@@ -144,7 +144,8 @@ bool process_open(struct pool_header *header, size_t mapped_bytes, uint32_t ring
     if (header->sample_bytes > 0)
         process.wanted_mode |= PROCESS_SAMPLES;
     if ((header->options & POOL_OPTION_NATIVE) != 0) {
-        if (unwind_prepare())
+        python_marks_boundaries = unwind_prepare();
+        if (python_marks_boundaries)
             process.wanted_mode |= PROCESS_WALKS_NATIVE;
         else
             process.flags |= PROCESS_HAS_NO_UNWINDER;

@@ -19,6 +19,7 @@ static const char *const special_names[] = {
     [SPECIAL_UNKNOWN] = "[unknown]",
     [SPECIAL_TRUNCATED] = "[truncated]",
     [SPECIAL_FINALIZING] = "[interpreter ending]",
+    [SPECIAL_NO_FRAME] = "[no frame]",
     [SPECIAL_SIGNAL_HANDLER] = "[signal handler]",
     [SPECIAL_UNWINDER] = "[unwinder gave up]",
 };
@@ -113,6 +114,7 @@ uint32_t frame_table_special(struct frame_table *table, const char *name)
 
     key.function = frame_table_name(table, name, (uint32_t)strlen(name));
     key.file = frame_table_name(table, "", 0);
+    key.is_hidden = strcmp(name, special_names[SPECIAL_NO_FRAME]) == 0;
     return frame_table_intern(table, &key, &(struct frame){.line = 0});
 }
 

@@ -5,7 +5,7 @@ from capture_basics import Cursor, varint
 MODULE, NATIVE_NODES, SYMBOLS = 18, 19, 20
 FILE, VDSO, JIT = 1, 2, 3
 EXACT, EVAL = 1, 2
-UNKNOWN, TRUNCATED, FINALIZING, HANDLER, GAVE_UP = range(5)  # special frames
+UNKNOWN, TRUNCATED, FINALIZING, HANDLER, GAVE_UP, NO_FRAME = range(6)  # special frames
 
 MODULE_FIELDS = {1: "number", 2: "kind", 3: "path", 4: "build_id", 5: "extent_bytes",
                  6: "file_bytes", 7: "changed_ns", 8: "process"}

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 struct python_at_hand python_at_hand = {.family = FRAMES_COUNT};
+bool python_marks_boundaries;
 
 enum python_eval python_eval_of(const struct python_walk *walk, uintptr_t low, uintptr_t high)
 {
