@@ -22,7 +22,7 @@ ONE_OBJECT = ["summary", "table", "tree", "stats", "info"]
 # What this version never says: later ones record it.
 NOT_YET = {
     "PYTHON.allocator", "VIEW.filters", "state running", "mode aggregate",
-    "type other", "op exec_failed", "why stripped", "why changed", "why damaged",
+    "type other", "op exec_failed", "why changed", "why damaged",
 }
 
 
