@@ -1,10 +1,13 @@
 """Native addresses are named as they should be, whatever was done to the file, and as others name them."""
+import ctypes
+import http.server
 import os
 import pathlib
 import random
 import re
 import shutil
 import subprocess
+import threading
 
 import pytest
 
@@ -254,6 +257,57 @@ def test_separate_debug_files_are_found(tmp_path, probe, has_lines, where, has_b
                     name="other", source=PROGRAM.replace("int main", "int more; int main"))
     run("objcopy", "--only-keep-debug", tmp_path / "other", debug)
     check_functions(probe(path, wanted, "-f", folder), wanted, lambda name: False)
+
+
+class DebugServer(http.server.BaseHTTPRequestHandler):
+    """A debuginfod with one file."""
+
+    files = {}
+    asked = []
+
+    def do_GET(self):
+        self.asked.append(self.path)
+        data = self.files.get(self.path)
+        self.send_response(200 if data else 404)
+        self.send_header("Content-Length", str(len(data or b"")))
+        self.end_headers()
+        self.wfile.write(data or b"")
+
+    def log_message(self, *_):
+        pass
+
+
+def has_client():
+    try:
+        ctypes.CDLL("libdebuginfod.so.1")
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(not has_client(), reason="no client of debuginfod")
+def test_debug_files_come_from_a_server_that_is_named(tmp_path, probe, has_lines, monkeypatch):
+    path = compile_program(tmp_path, "gcc", "-g")
+    wanted = expected(path)
+    debug = tmp_path / "program.debug"
+    part(path, debug, link=False)
+    DebugServer.files = {f"/buildid/{build_id(path)}/debuginfo": debug.read_bytes()}
+    DebugServer.asked.clear()
+    debug.unlink()
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), DebugServer) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("DEBUGINFOD_CACHE_PATH", str(tmp_path / "cache"))
+        monkeypatch.delenv("DEBUGINFOD_URLS", raising=False)
+        check_functions(probe(path, wanted), wanted, lambda name: False)
+        assert not DebugServer.asked
+        monkeypatch.setenv("DEBUGINFOD_URLS", f"http://127.0.0.1:{server.server_port}/")
+        found = probe(path, wanted)
+        server.shutdown()
+    assert DebugServer.asked
+    if has_lines:
+        check_lines(path, found, wanted)
+    else:
+        check_functions(found, wanted, lambda name: True)
 
 
 def test_a_debug_file_alone_has_the_names(tmp_path, probe, has_lines):
