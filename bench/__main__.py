@@ -11,10 +11,11 @@ import servers
 import stored
 import streams
 import suites
+import symbols
 import tools
 
 SECTIONS = {**figures.SECTIONS, "suite": suites.suite, "streams": streams.streams,
-            "servers": servers.servers, "stored": stored.stored}
+            "servers": servers.servers, "stored": stored.stored, "symbols": symbols.symbols}
 HEAD = ("figure", "plain", "memtrack", "at most", "holds", "whole tree", "memray", "heaptrack")
 
 

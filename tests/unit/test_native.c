@@ -189,6 +189,7 @@ TEST(generated_code_has_the_names_of_its_map_file)
     check_map("0x100 0x80 f\n250 1 g\n", then_ns, "f", "g");
     check_map("100 100 old\n140 20 new\n200 100 _Z3foov\n", then_ns, "new", "_Z3foov");
     check_map("140 20 old\n100 200 new\n", then_ns, "new", "new");
+    check_map("100 50 f\n200 50 g\n", then_ns, "f", no_250); /* behind a call, and the very one */
     check_map("100 100 f\n200 100 cut off", then_ns, "f", no_250);
     check_map("100 100\nxyz\n\n 100 100 f\n100 g f\n100 ffffffffffffffff f\n", then_ns, no_150,
               no_250);
