@@ -42,16 +42,19 @@ function isWholeRun(model, query) {
 }
 
 /**
+ * Sum what came from a first to a last sample and was still there at another one.
  * @param {Model} model
- * @param {(from: number, to: number) => boolean} isCounted
+ * @param {number} first
+ * @param {number} last
+ * @param {number} at -1: whether it was is no matter
  * @returns {{bytes: Float64Array, allocations: Float64Array}}
  */
-function sumIntervals(model, isCounted) {
+function sumIntervals(model, first, last, at) {
     const { count, row, from, to, bytes, allocations } = model.intervals;
     const rowBytes = new Float64Array(model.rows.count);
     const rowAllocations = new Float64Array(model.rows.count);
     for (let i = 0; i < count; i++) {
-        if (!isCounted(from[i], to[i])) continue;
+        if (to[i] <= at || from[i] < first || from[i] > last) continue;
         rowBytes[row[i]] += bytes[i];
         rowAllocations[row[i]] += allocations[i];
     }
@@ -81,15 +84,15 @@ function sumRange(model, query) {
     const stop = last >= end - 1 ? end : last;
     if (query.mode === 'peak') {
         const at = peakSample(model, first, last);
-        return sumIntervals(model, (from, to) => from <= at && to > at);
+        return sumIntervals(model, 0, at, at);
     }
     if (query.mode === 'leaks') {
-        return sumIntervals(model, (from, to) => from >= first && from <= stop && to > end);
+        return sumIntervals(model, first, stop, end);
     }
     if (query.mode === 'kept') {
-        return sumIntervals(model, (from, to) => from >= first && from <= stop && to > stop);
+        return sumIntervals(model, first, stop, stop);
     }
-    return sumIntervals(model, (from) => from >= first && from <= stop);
+    return sumIntervals(model, first, stop, -1);
 }
 
 /**
@@ -120,7 +123,7 @@ export function filterRows({ rows, meta }, filter, site) {
  * @param {number} at
  */
 export function liveRows(model, at) {
-    return sumIntervals(model, (from, to) => from <= at && to > at).bytes;
+    return sumIntervals(model, 0, at, at).bytes;
 }
 
 /**

@@ -62,6 +62,7 @@ export class App {
     /** @type {Palette} */
     palette;
     isPlanned = false;
+    isDone = true;
 
     /**
      * @param {Model} model
@@ -88,7 +89,7 @@ export class App {
             onClick: (at) => this.zoom(at),
         });
         this.timeline = new Timeline(byId('timeline'), model, {
-            onRange: (from, to) => this.change({ from, to }),
+            onRange: (from, to, isDone) => this.change({ from, to }, isDone),
             onHover: (sample) => this.readTime(sample),
         });
         const table = new Table(byId('panel-table'), this);
@@ -125,8 +126,11 @@ export class App {
     /**
      * Change the state; what follows from it is done before the next frame is drawn.
      * @param {Partial<State>} changes
+     * @param {boolean} [isDone] false while it goes on changing: the address is left alone then, as
+     *     browsers allow it only so many changes
      */
-    change(changes) {
+    change(changes, isDone = true) {
+        this.isDone = isDone;
         const before = { ...this.state };
         Object.assign(this.state, changes);
         const { state, flame, timeline } = this;
@@ -161,6 +165,7 @@ export class App {
         this.mask = filterRows(this.model, this.state, this.tree.site);
         this.isFiltered = this.mask.includes(0);
         this.timeline.curves = familyCurves(this.model, this.isFiltered ? this.mask : null);
+        this.timeline.forget();
     }
 
     /** The tree with callers first and without groups, for what shows each function's own lines. */
@@ -257,6 +262,7 @@ export class App {
     /** Tell the controls, and keep the state in the address. */
     tell() {
         for (const watcher of this.watchers) watcher();
+        if (!this.isDone) return;
         const node = hashPath(this.tree, this.names, this.flame.zoomed);
         const link = formatLink(stateFields(this.model, this.state, node));
         if (link === (location.hash || '#')) return;

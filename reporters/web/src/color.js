@@ -113,6 +113,7 @@ export class Palette {
         this.more = pick('#d4d8de', '#383e48');
         this.root = pick('#dfe2e7', '#3a4049');
         this.shade = pick('rgba(244,245,247,.78)', 'rgba(17,19,23,.72)');
+        this.phase = pick('#cfe0f8', '#27405f');
         this.limit = pick('#9a4a00', '#ffb266');
         this.rss = pick('#7a3fa0', '#c9a0e8');
         this.families = [

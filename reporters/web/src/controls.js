@@ -11,7 +11,7 @@ import { connectKeys } from './keys.js';
 import { fillLegends } from './legend.js';
 import { connectMenu } from './menu.js';
 import { COLORS, LABELS, TABS } from './state.js';
-import { STEPS, targetTitle } from './steps.js';
+import { STEPS, formatSteps, targetTitle } from './steps.js';
 
 /** @typedef {import('./app.js').App} App */
 /** @typedef {import('./steps.js').StepKind} StepKind */
@@ -141,6 +141,9 @@ function connectTabs(app) {
 function showSteps(app) {
     const { steps } = app.state;
     const line = byId('steps');
+    const text = formatSteps(steps);
+    if (line.dataset.steps === text) return;
+    line.dataset.steps = text;
     line.hidden = steps.length === 0;
     line.replaceChildren(
         ...steps.map(({ kind, target }, i) => {
@@ -178,7 +181,7 @@ function reflect(app) {
     byId('group-by').value = state.groupBy;
     byId('color-by').value = state.colorBy;
     byId('label-by').value = state.label;
-    byId('axis').textContent = state.axis === 'time' ? 'Time' : 'Allocations';
+    byId('axis').textContent = `Axis: ${state.axis}`;
     byId('to-peak').hidden = state.mode === 'peak' && timeline.isWhole();
     byId('zoom-out').hidden = flame.zoomed === 0;
     const { time } = model.samples;

@@ -100,7 +100,22 @@ export class VarintReader {
      * @returns {T}
      */
     fill(column) {
-        for (let i = 0; i < column.length; i++) column[i] = this.next();
+        const { bytes } = this;
+        const { length } = column;
+        let { at } = this;
+        for (let i = 0; i < length; i++) {
+            // Most are of one byte.
+            const value = bytes[at];
+            if (value < 128) {
+                column[i] = value;
+                at++;
+            } else {
+                this.at = at;
+                column[i] = this.next();
+                at = this.at;
+            }
+        }
+        this.at = at;
         return column;
     }
 }

@@ -3,6 +3,7 @@
 import { FAMILIES } from './aggregate.js';
 import { GROWTH_STEPS, SIZE_STEPS } from './color.js';
 import { byId, makeElement } from './dom.js';
+import { formatSteps } from './steps.js';
 import { KINDS, KIND_SPECIAL, ORIGINS, ORIGIN_PACKAGE } from './names.js';
 
 /** @typedef {import('./app.js').App} App */
@@ -119,11 +120,17 @@ function addScale(app) {
     addEntry(app, palette.grown[2], 'more');
 }
 
-/** Write both legends anew. @param {App} app */
+/** What they were written for last. */
+let written = '';
+
+/** Write both legends anew, where they have changed. @param {App} app */
 export function fillLegends(app) {
+    const { colorBy, steps } = app.state;
+    const wanted = `${app.isDark} ${colorBy} ${formatSteps(steps)}`;
+    if (wanted === written) return;
+    written = wanted;
     fillCurves(app);
     byId('origins').replaceChildren();
-    const { colorBy } = app.state;
     if (colorBy === 'module') addOrigins(app);
     else if (colorBy === 'kind') addKinds(app);
     else addScale(app);

@@ -3,7 +3,7 @@
 // the functions to choose from.
 import { byId, makeElement } from './dom.js';
 import { showTip, spokenNode } from './details.js';
-import { Flame } from './flame.js';
+import { Flame, ROW_PIXELS } from './flame.js';
 import { around } from './forest.js';
 import { formatBytes, formatCount, formatShare } from './format.js';
 import { targetMask } from './steps.js';
@@ -102,7 +102,15 @@ class Half {
         graph.paint(app.palette);
         graph.matches = app.matches ? app.matches.frames : null;
         graph.show(tree, layoutTree(tree, app.state.metric === 'bytes' ? bytes : allocations));
-        graph.draw();
+        // As high as it is, where there is room: the other has what is left.
+        if (this.isCallers) graph.scroller.style.height = `${graph.rows * ROW_PIXELS}px`;
+    }
+
+    /** Draw, once both halves have their heights. */
+    paint() {
+        this.graph.turn(this.isCallers);
+        this.graph.resize();
+        this.graph.draw();
     }
 }
 
@@ -155,6 +163,8 @@ export class Sandwich {
         this.callers.draw();
         this.callees.draw();
         this.fillHead(frame);
+        this.callers.paint();
+        this.callees.paint();
     }
 
     showNothing() {
@@ -170,7 +180,7 @@ export class Sandwich {
         const all = isCount ? costs.totalAllocations[0] : costs.totalBytes[0];
         const own = isCount ? callees.costs.ownAllocations[0] : callees.costs.ownBytes[0];
         this.head.replaceChildren(
-            makeElement('strong', {}, names.functionOf(frame)),
+            makeElement('strong', {}, names.titleOf(frame)),
             ' ',
             makeElement('span', { class: 'code muted' }, names.pathOf(frame)),
             makeElement(

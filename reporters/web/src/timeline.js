@@ -3,6 +3,8 @@
 import { FONT_FACE, fitCanvas } from './dom.js';
 import { formatBytes, formatCount, formatTime, trimZeros } from './format.js';
 import { drawnLimits, failedText } from './limits.js';
+import { placePhases } from './phases.js';
+import { Labels } from './labels.js';
 import { byteTicks, countTicks, timeTicks } from './ticks.js';
 
 /** @typedef {import('./model.js').Model} Model */
@@ -11,6 +13,8 @@ import { byteTicks, countTicks, timeTicks } from './ticks.js';
 const LEFT = 68;
 const RIGHT = 10;
 const TOP = 8;
+const PHASE_PIXELS = 15;
+const PHASE_ROWS = 3;
 const BOTTOM = 20;
 const GRIP_PIXELS = 5;
 const NEAR_PIXELS = 6;
@@ -26,6 +30,8 @@ export class Timeline {
     palette;
     /** @type {CanvasRenderingContext2D} */
     context;
+    /** @type {Labels} */
+    labels;
     width = 0;
     height = 0;
 
@@ -47,6 +53,14 @@ export class Timeline {
         this.axis = 'time';
         /** @type {Float64Array[]} */
         this.curves = [];
+        this.back = document.createElement('canvas');
+        this.backKey = '';
+        this.isKnown = false;
+        this.most = 0;
+        this.phases = placePhases(model.meta.phases ?? [], PHASE_ROWS);
+        const rows = this.phases.reduce((most, { row }) => Math.max(most, row + 1), 0);
+        /** Where the curves begin, below the phases. */
+        this.top = TOP + rows * PHASE_PIXELS;
         /** @type {null | ((sample: number) => [number, number])} */
         this.drag = null;
         canvas.addEventListener('pointerdown', (event) => this.press(event));
@@ -213,7 +227,8 @@ export class Timeline {
         if (sample === this.hovered) return;
         this.hovered = sample;
         this.handlers.onHover(sample);
-        this.draw();
+        // What is dragged is drawn with all that follows from it.
+        if (!this.drag) this.draw();
     }
 
     /**
@@ -254,9 +269,11 @@ export class Timeline {
     /** The most that the curves show. */
     highest() {
         const { heap, rss, count } = this.model.samples;
-        let most = 1;
-        for (let i = 0; i < count; i++) most = Math.max(most, heap[i], rss[i]);
-        return most;
+        if (this.most === 0) {
+            this.most = 1;
+            for (let i = 0; i < count; i++) this.most = Math.max(this.most, heap[i], rss[i]);
+        }
+        return this.most;
     }
 
     /** The limits that are drawn. */
@@ -265,26 +282,55 @@ export class Timeline {
         return samples.count > 0 ? drawnLimits(meta.limits, this.highest()) : [];
     }
 
+    /** What is behind the range and the pointer changed: draw() draws it anew. */
+    forget() {
+        this.isKnown = false;
+    }
+
     draw() {
         const { context: pen, palette, model } = this;
-        if (!pen || !palette) return;
+        if (!pen || !palette || this.width === 0) return;
         const { samples } = model;
         const limits = this.limits();
         const most = Math.max(this.highest(), ...limits.map(({ highest }) => highest));
         const bottom = this.height - BOTTOM;
         const yOf = (/** @type {number} */ bytes) =>
-            bottom - (bytes / (most * 1.04)) * (bottom - TOP);
-        pen.fillStyle = palette.panel;
-        pen.fillRect(0, 0, this.width, this.height);
-        this.drawAxes(most, yOf, bottom);
+            bottom - (bytes / (most * 1.04)) * (bottom - this.top);
+        this.drawBack(most, limits, yOf, bottom);
         if (samples.count > 0) {
-            this.drawCurves(yOf, bottom);
-            this.drawLimits(limits, yOf, bottom);
             this.drawRange(bottom);
             this.drawWords(bottom);
             this.drawMark(yOf, bottom);
             this.drawHover(yOf, bottom);
         }
+    }
+
+    /**
+     * Axes, curves and limits, from a picture of them while they are the same.
+     * @param {number} most
+     * @param {ReturnType<typeof drawnLimits>} limits
+     * @param {(bytes: number) => number} yOf
+     * @param {number} bottom
+     */
+    drawBack(most, limits, yOf, bottom) {
+        const { context: pen, canvas, back } = this;
+        const key = `${canvas.width} ${canvas.height} ${this.axis} ${this.palette.isDark}`;
+        if (!this.isKnown || this.backKey !== key) {
+            this.isKnown = true;
+            this.backKey = key;
+            pen.fillStyle = this.palette.panel;
+            pen.fillRect(0, 0, this.width, this.height);
+            this.drawAxes(most, yOf, bottom);
+            if (this.model.samples.count > 0) {
+                this.drawCurves(yOf, bottom);
+                this.drawLimits(limits, yOf, bottom);
+            }
+            back.width = canvas.width;
+            back.height = canvas.height;
+            back.getContext('2d')?.drawImage(canvas, 0, 0);
+            return;
+        }
+        pen.drawImage(back, 0, 0, this.width, this.height);
     }
 
     /**
@@ -398,7 +444,7 @@ export class Timeline {
         const bytes = /** @type {number} */ (steps[last][1]);
         const end = Math.min(this.xOf(steps[last + 1]?.[0] ?? this.endTime()), this.width - RIGHT);
         const line = yOf(bytes);
-        const y = line - TOP < 12 ? line + 9 : line - 8;
+        const y = line - this.top < 12 ? line + 9 : line - 8;
         const text = `${limit} ${trimZeros(formatBytes(bytes))}`;
         const width = pen.measureText(text).width;
         const right = Math.max(end - 3, LEFT + width + 6);
@@ -417,39 +463,50 @@ export class Timeline {
         const { context: pen, palette } = this;
         const { begin, end } = this.edges();
         pen.fillStyle = palette.shade;
-        pen.fillRect(LEFT, TOP, begin - LEFT, bottom - TOP);
-        pen.fillRect(end, TOP, this.width - RIGHT - end, bottom - TOP);
+        pen.fillRect(LEFT, this.top, begin - LEFT, bottom - this.top);
+        pen.fillRect(end, this.top, this.width - RIGHT - end, bottom - this.top);
         pen.fillStyle = palette.accent;
         for (const x of [begin, end]) {
-            pen.fillRect(Math.round(x) - 0.5, TOP, 1, bottom - TOP);
-            pen.fillRect(Math.round(x) - 2, (TOP + bottom) / 2 - 9, 4, 18);
+            pen.fillRect(Math.round(x) - 0.5, this.top, 1, bottom - this.top);
+            pen.fillRect(Math.round(x) - 2, (this.top + bottom) / 2 - 9, 4, 18);
+        }
+    }
+
+    drawPhases() {
+        const { context: pen, palette, pointer, phases } = this;
+        const labels = (this.labels ??= new Labels(pen));
+        pen.textAlign = 'left';
+        for (const { from, to, name, peak, row } of phases) {
+            const [left, right] = [this.xOf(from), this.xOf(to)];
+            const y = 2 + row * PHASE_PIXELS;
+            const isNear = this.hovered >= 0 && pointer >= left && pointer <= right;
+            pen.fillStyle = isNear ? palette.accent : palette.phase;
+            pen.fillRect(left, y, Math.max(1, right - left - 1), PHASE_PIXELS - 2);
+            pen.fillStyle = isNear ? palette.panel : palette.ink;
+            const text = labels.cut(`${name}  peak ${formatBytes(peak)}`, right - left - 10);
+            if (text !== '') pen.fillText(text, left + 5, y + PHASE_PIXELS / 2 - 1);
         }
     }
 
     /**
-     * What the program said itself: phases as bars along the top, marks as lines. Those under the
+     * What the program said itself: phases as bars along the top, marks as lines. Those near the
      * pointer have their names beside it.
      * @param {number} bottom
      */
     drawWords(bottom) {
         const { context: pen, palette, pointer } = this;
-        const { marks = [], phases = [], failed } = this.model.meta;
+        const { marks = [], failed } = this.model.meta;
         const names = [];
         for (const [sample, count] of failed) {
             const x = this.xOf(this.model.samples.time[sample]);
             if (Math.abs(pointer - x) <= NEAR_PIXELS) names.push(failedText(count));
         }
-        pen.fillStyle = palette.accent;
-        for (const [from, to, name, peak] of phases) {
-            const [left, right] = [this.xOf(from), this.xOf(to)];
-            pen.fillRect(left, 1, Math.max(1, right - left - 1), 4);
-            if (pointer >= left && pointer <= right) names.push(`${name} ${formatBytes(peak)}`);
-        }
+        this.drawPhases();
         pen.fillStyle = palette.muted;
         for (const [ns, name] of marks) {
             const x = Math.round(this.xOf(ns));
-            pen.fillRect(x, TOP, 1, bottom - TOP);
-            pen.fillRect(x - 2, TOP, 5, 3);
+            pen.fillRect(x, this.top, 1, bottom - this.top);
+            pen.fillRect(x - 2, this.top, 5, 3);
             if (Math.abs(pointer - x) <= NEAR_PIXELS) names.push(name);
         }
         if (this.hovered < 0 || names.length === 0) return;
@@ -457,7 +514,7 @@ export class Timeline {
         pen.fillStyle = palette.ink;
         pen.textAlign = isRight ? 'right' : 'left';
         names.slice(0, 4).forEach((name, line) => {
-            pen.fillText(name, pointer + (isRight ? -8 : 8), TOP + 12 + 14 * line);
+            pen.fillText(name, pointer + (isRight ? -8 : 8), this.top + 12 + 14 * line);
         });
     }
 
@@ -473,7 +530,7 @@ export class Timeline {
         pen.strokeStyle = pen.fillStyle = palette.hot;
         pen.lineWidth = 1;
         pen.beginPath();
-        pen.moveTo(x, TOP);
+        pen.moveTo(x, this.top);
         pen.lineTo(x, bottom);
         pen.stroke();
         pen.beginPath();
@@ -493,7 +550,7 @@ export class Timeline {
         pen.strokeStyle = palette.mutedInk;
         pen.lineWidth = 1;
         pen.beginPath();
-        pen.moveTo(x, TOP);
+        pen.moveTo(x, this.top);
         pen.lineTo(x, bottom);
         pen.stroke();
         pen.fillStyle = palette.ink;

@@ -4,6 +4,7 @@ import { foldedStacks, tableCsv } from '../src/export.js';
 import { sizeStep } from '../src/color.js';
 import { addGroups, groupRows } from '../src/groups.js';
 import { KIND_GROUP, Names } from '../src/names.js';
+import { placePhases } from '../src/phases.js';
 import { escapeXml } from '../src/picture.js';
 import { collectFiles } from '../src/source.js';
 import { countTicks } from '../src/ticks.js';
@@ -103,4 +104,22 @@ test('sizes have five steps, counts round numbers', () => {
     assert.deepEqual(countTicks(0, 5), [0]);
     assert.deepEqual(countTicks(7, 8), [0, 1, 2, 3, 4, 5, 6, 7]);
     assert.deepEqual(countTicks(60000, 4), [0, 20000, 40000, 60000]);
+});
+
+test('phases that overlap stand below each other', () => {
+    const placed = placePhases(
+        [
+            [0, 10, 'a', 1],
+            [2, 5, 'b', 2],
+            [3, 4, 'c', 3],
+            [3, 9, 'd', 4],
+            [5, 6, 'e', 5],
+            [10, 12, 'f', 6],
+        ],
+        3,
+    );
+    assert.deepEqual(
+        placed.map(({ name, row }) => name + row),
+        ['a0', 'b1', 'c2', 'e1', 'f0'],
+    );
 });
