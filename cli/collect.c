@@ -119,6 +119,7 @@ static bool parse_options(const struct option_values *values, struct collect_opt
         options->command_fd = (int)command_output;
         fcntl(options->command_fd, F_SETFD, FD_CLOEXEC);
     }
+    options->has_no_symbols = values->is_set[OPTION_NO_SYMBOLS];
     options->model_events = model_events(values->values[OPTION_INDEX]);
     if (options->last_ns > 0)
         options->model_events = UINT64_MAX; /* it would be of what is cut off too */

@@ -134,6 +134,11 @@ const struct option_row option_rows[OPTION_COUNT] = {
          "record the native stack too: functions of C, C++, Rust and others, joined with "
          "Python's",
          IN(RUN)},
+    [OPTION_NO_SYMBOLS] =
+        {'\0', "no-symbols", NULL,
+         "with --native: do not look for the names of functions when the program has "
+         "ended, reports will",
+         IN(RUN) | IN(COLLECT)},
     [OPTION_PYTHON_ALLOCATORS] =
         {'\0', "trace-python-allocators", NULL,
          "record each block that Python's own allocators give out (objects "

@@ -146,6 +146,8 @@ static bool start_collector(struct run *run, struct error *err)
         request.pool_options |= POOL_OPTION_FREES_ONLY_SAMPLED;
     if (run->values->is_set[OPTION_NATIVE])
         request.pool_options |= POOL_OPTION_NATIVE;
+    request.has_no_symbols =
+        run->values->is_set[OPTION_NO_SYMBOLS] || (request.pool_options & POOL_OPTION_NATIVE) == 0;
     if (run->values->is_set[OPTION_PYTHON_ALLOCATORS] || run->values->is_set[OPTION_PYMALLOC])
         request.pool_options |= POOL_OPTION_PYTHON_ALLOCATORS;
     if (!session_start(&request, &run->session, err))

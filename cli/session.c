@@ -64,6 +64,8 @@ static char **collector_arguments(const struct session_request *request, int fd)
     arguments[count++] = words_format("--pool-options=%" PRIu64, request->pool_options);
     arguments[count++] = words_format("--min-size=%" PRIu64, request->min_size);
     arguments[count++] = words_format("--sample-bytes=%" PRIu64, request->sample_bytes);
+    if (request->has_no_symbols)
+        arguments[count++] = words_format("--no-symbols");
     if (request->index != NULL)
         arguments[count++] = words_format("--index=%s", request->index);
     if (request->max_file != NULL)

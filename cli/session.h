@@ -28,6 +28,7 @@ struct session_request {
     const char *output; /* absolute */
     bool may_overwrite;
     uint64_t pool_options; /* enum pool_option */
+    bool has_no_symbols;   /* names of native frames are not stored at the end */
     uint64_t min_size;     /* smaller blocks are not recorded */
     const char *index;     /* as --index has it; NULL: not given */
     uint64_t sample_bytes; /* mean between two picks of a sample; 0: all are recorded */

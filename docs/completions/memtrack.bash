@@ -28,7 +28,7 @@ _memtrack()
     esac
     case ${COMP_WORDS[1]} in
     run)
-        options="-h --help -o --output -f --force -q --quiet -v --verbose -m -c --aggregate --last --sample-bytes --min-size --index --max-file --max-overhead --dormant --delay --duration --on-exceed --no-follow --follow-fork --native --trace-python-allocators --pymalloc"
+        options="-h --help -o --output -f --force -q --quiet -v --verbose -m -c --aggregate --last --sample-bytes --min-size --index --max-file --max-overhead --dormant --delay --duration --on-exceed --no-follow --follow-fork --native --no-symbols --trace-python-allocators --pymalloc"
         ;;
     ctl)
         options="-h --help -o --output -f --force"

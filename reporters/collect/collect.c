@@ -25,6 +25,7 @@
 #include "collect/socket.h"
 #include "collect/starter.h"
 #include "collect/summary.h"
+#include "collect/symbols.h"
 #include "memtrack/format.h"
 
 #include <errno.h>
@@ -381,18 +382,30 @@ static void note_untracked(struct collect *collect)
     records_finish(&records);
 }
 
-static void make_summary(struct collect *collect, uint64_t raw_bytes, struct records *records)
+/* ended_ns: since the session's start. */
+static void make_summary(struct collect *collect, uint64_t raw_bytes, uint64_t ended_ns,
+                         struct records *records)
 {
     struct session *session = &collect->session;
     uint64_t model_cpu_ns = session->aggregate != NULL ? aggregate_cpu_ns(session->aggregate)
                                                        : model_thread_cpu_ns(collect->model);
 
-    summary_write(records, &collect->drain->sink.counts, raw_bytes,
-                  session_now_ns() - session->start_ns,
+    summary_write(records, &collect->drain->sink.counts, raw_bytes, ended_ns,
                   &(struct summary_end){.reason = collect->reason,
                                         .model_cpu_ns = model_cpu_ns,
                                         .failures = collect->control.failures,
                                         .failure_count = collect->control.failure_count});
+}
+
+static void store_symbols(struct collect *collect, uint64_t ended_ns)
+{
+    uint64_t now_ns = session_now_ns() - collect->session.start_ns;
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    symbols_store(&collect->drain->sink,
+                  (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec - now_ns,
+                  ended_ns, collect->writer);
 }
 
 /* What stands behind all that was recorded. Returns false with err when the capture is not clean. */
@@ -400,13 +413,16 @@ static bool write_end(struct collect *collect, uint64_t raw_bytes, struct error 
 {
     struct records records = {0};
     struct writer_section section = {.type = SECTION_RECORDS, .record_count = 1};
+    uint64_t ended_ns = session_now_ns() - collect->session.start_ns;
     bool is_clean;
 
+    if (!collect->has_failed && !collect->options->has_no_symbols)
+        store_symbols(collect, ended_ns);
     if (!collect->has_failed)
         model_thread_catch_up(collect->model, collect->writer, collect->drain->sink.counts.events,
-                              session_now_ns() - collect->session.start_ns);
+                              ended_ns);
     budget_judge(&collect->budget, collect->writer);
-    make_summary(collect, raw_bytes, &records);
+    make_summary(collect, raw_bytes, ended_ns, &records);
     section.payload = records.bytes;
     section.payload_bytes = (uint32_t)records.size_bytes;
     /* A failure is kept by the writer, and told when it is closed. */
@@ -426,7 +442,7 @@ static bool store_end(struct collect *collect, struct error *err)
     struct records records = {0};
     bool is_clean;
 
-    make_summary(collect, 0, &records);
+    make_summary(collect, 0, session_now_ns() - collect->session.start_ns, &records);
     is_clean = aggregate_finish(collect->session.aggregate, &records, err);
     records_finish(&records);
     return is_clean;

@@ -46,6 +46,7 @@ struct collect_options {
     const char *output; /* the capture, as an absolute path */
     bool may_overwrite;
     uint64_t pool_options;     /* enum pool_option */
+    bool has_no_symbols;       /* names of native frames are not looked for at the end */
     uint64_t min_size;         /* smaller blocks are not recorded */
     uint64_t model_events;     /* the model is kept of so many events and more; UINT64_MAX: never */
     uint64_t sample_bytes;     /* mean between two picks of a sample; 0: all are recorded */

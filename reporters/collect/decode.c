@@ -200,9 +200,12 @@ static bool name_python(struct ring_reader *reader, struct sink *sink, uint64_t 
 /* The module of code that is in none: one for all of a process. */
 static uint32_t jit_module(struct process *process, struct sink *sink)
 {
+    uint64_t started_ns = process->started_ns;
+
+    started_ns = started_ns > sink->start_ns ? started_ns - sink->start_ns : 0;
     if (process->jit_module == 0)
-        process->jit_module =
-            modules_of_jit(&sink->modules, process->number, process->inner_pid, &sink->records);
+        process->jit_module = modules_of_jit(&sink->modules, process->number, process->inner_pid,
+                                             started_ns, &sink->records);
     return process->jit_module;
 }
 

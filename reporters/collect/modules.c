@@ -33,7 +33,8 @@ struct module {
     size_t build_id_bytes;
     char path[PATH_MAX];
     uint64_t extent_bytes, file_bytes, changed_ns;
-    uint32_t process_number; /* of MODULE_JIT */
+    uint32_t process_number; /* of MODULE_JIT, as the next */
+    uint64_t started_ns;     /* since the session's start */
 };
 
 static bool content_equals(const void *items, uint32_t item, const void *key)
@@ -79,6 +80,33 @@ static void write_module(const struct module *module, uint32_t number, struct re
     records_end(records);
 }
 
+static uint32_t add_process(struct modules *modules, const struct module *module)
+{
+    modules->processes = memory_grow(modules->processes, &modules->process_capacity,
+                                     modules->process_count + 1, sizeof(*modules->processes));
+    modules->processes[modules->process_count] = (struct capture_process){
+        .number = module->process_number, .started_ns = module->started_ns};
+    return (uint32_t)modules->process_count++;
+}
+
+/* Keep what is told of it, for those who want its names in the end. */
+static void keep(struct modules *modules, const struct module *module)
+{
+    modules->modules = memory_grow(modules->modules, &modules->module_capacity, modules->count + 1,
+                                   sizeof(*modules->modules));
+    modules->modules[modules->count] = (struct capture_module){
+        .path = memory_pool_copy(&modules->pool, module->path, strlen(module->path)),
+        .build_id = (const uint8_t *)memory_pool_copy(
+            &modules->pool, (const char *)module->build_id, module->build_id_bytes),
+        .build_id_bytes = (uint32_t)module->build_id_bytes,
+        .process_index = module->kind == MODULE_JIT ? add_process(modules, module) : UINT32_MAX,
+        .kind = module->kind,
+        .extent_bytes = module->extent_bytes,
+        .file_bytes = module->file_bytes,
+        .changed_ns = module->changed_ns,
+    };
+}
+
 /* Return the number of a module, announced in the capture when it is new; 0 when there are too many. */
 static uint32_t intern(struct modules *modules, const struct module *module,
                        struct records *records)
@@ -94,6 +122,7 @@ static uint32_t intern(struct modules *modules, const struct module *module,
     if (modules->count == modules->capacity)
         modules->contents = memory_grow(modules->contents, &modules->capacity, modules->count + 1,
                                         sizeof(*modules->contents));
+    keep(modules, module);
     item = (uint32_t)modules->count++;
     modules->contents[item] = content;
     hash_index_add(&modules->index, content.low, item);
@@ -164,9 +193,10 @@ bool modules_add(struct modules *modules, struct code_map *map, uint32_t pid, co
 }
 
 uint32_t modules_of_jit(struct modules *modules, uint32_t process_number, uint32_t inner_pid,
-                        struct records *records)
+                        uint64_t started_ns, struct records *records)
 {
-    struct module module = {.kind = MODULE_JIT, .process_number = process_number};
+    struct module module = {
+        .kind = MODULE_JIT, .process_number = process_number, .started_ns = started_ns};
 
     /* Where perf and those who write for it have agreed that names are. */
     snprintf(module.path, sizeof(module.path), "/tmp/perf-%u.map", inner_pid);
@@ -177,6 +207,9 @@ uint32_t modules_of_jit(struct modules *modules, uint32_t process_number, uint32
 void modules_finish(struct modules *modules)
 {
     free(modules->contents);
+    free(modules->modules);
+    free(modules->processes);
+    memory_pool_finish(&modules->pool);
     hash_index_finish(&modules->index);
     *modules = (struct modules){0};
 }

@@ -8,6 +8,8 @@
 #define COLLECT_MODULES_H
 
 #include "base/hash_index.h"
+#include "base/memory.h"
+#include "capture/capture.h"
 #include "collect/names.h"
 #include "collect/records.h"
 
@@ -21,9 +23,12 @@ enum {
 
 /* The modules of the capture. All zero bytes: none yet. */
 struct modules {
-    struct module_content *contents; /* number - 1 */
-    size_t count, capacity;
+    struct module_content *contents;   /* number - 1 */
+    struct capture_module *modules;    /* likewise; process_index is an index in processes */
+    struct capture_process *processes; /* of code made at run time: since when they are, no more */
+    size_t count, capacity, module_capacity, process_count, process_capacity;
     struct hash_index index;
+    struct memory_pool pool; /* their texts */
 };
 
 /*
@@ -38,10 +43,11 @@ bool modules_add(struct modules *modules, struct code_map *map, uint32_t pid, co
 /*
  * Return the module that stands for code which a process makes as it runs, announced now when it is new;
  * 0 when there are too many.
- * process_number: of the capture. inner_pid: as the process sees itself. Context: drain thread.
+ * process_number: of the capture. inner_pid: as the process sees itself. started_ns: since the session's
+ * start. Context: drain thread.
  */
 uint32_t modules_of_jit(struct modules *modules, uint32_t process_number, uint32_t inner_pid,
-                        struct records *records);
+                        uint64_t started_ns, struct records *records);
 
 /* Give the memory back. Context: drain thread. */
 void modules_finish(struct modules *modules);

@@ -19,7 +19,7 @@ MAY_INCLUDE = {
     "reporters/capture": {"base"},
     "reporters/symbol": {"base", "capture"},
     "reporters/profile": {"base", "capture"},
-    "reporters/collect": {"base", "capture", "profile"},
+    "reporters/collect": {"base", "capture", "symbol", "profile"},
     "reporters/report": {"base", "print", "capture", "symbol", "profile"},
     "reporters/render": {"base", "print", "capture", "symbol", "profile", "report", "web"},
     "reporters/tui": {"base", "print", "capture", "symbol", "profile", "report"},
