@@ -21,12 +21,18 @@
 
 enum {
     AT_A_TIME = 2,
-    CPU_SECONDS = 300, /* the largest programs there are take a minute */
     READ_BYTES = 64 << 10,
     PIPE_FD = 3,
 };
 
 #define MEMORY_BYTES (UINT64_C(32) << 30) /* of their own; files that are mapped do not count */
+
+/* What all of them do. */
+struct task {
+    apart_work *work;
+    void *user;
+    uint32_t seconds;
+};
 
 static const uint8_t end_mark = 'E'; /* behind the bytes of a result */
 
@@ -89,7 +95,7 @@ static bool send_all(const uint8_t *bytes, size_t size_bytes)
 }
 
 /* The life of a worker. */
-static _Noreturn void be_worker(apart_work *work, void *user, size_t index, int pipe_fd)
+static _Noreturn void be_worker(const struct task *task, size_t index, int pipe_fd)
 {
     static const int signals[] = {SIGSEGV, SIGBUS,  SIGFPE,  SIGILL, SIGABRT,
                                   SIGINT,  SIGTERM, SIGPIPE, SIGXCPU};
@@ -101,19 +107,19 @@ static _Noreturn void be_worker(apart_work *work, void *user, size_t index, int 
     for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
         signal(signals[i], SIG_DFL);
     limit(RLIMIT_CORE, 0);
-    limit(RLIMIT_CPU, CPU_SECONDS);
+    limit(RLIMIT_CPU, task->seconds);
 #ifndef __SANITIZE_ADDRESS__ /* which asks for far more, and uses little of it */
     limit(RLIMIT_DATA, MEMORY_BYTES);
 #endif
     close_all_but(pipe_fd);
     if (atexit(leave_at_once) != 0)
         _exit(1);
-    is_done = work(user, index, &bytes, &size_bytes) && send_all(bytes, size_bytes) &&
+    is_done = task->work(task->user, index, &bytes, &size_bytes) && send_all(bytes, size_bytes) &&
               send_all(&end_mark, sizeof(end_mark));
     _exit(is_done ? 0 : 1);
 }
 
-static bool start(struct worker *worker, apart_work *work, void *user, size_t index)
+static bool start(struct worker *worker, const struct task *task, size_t index)
 {
     int ends[2];
 
@@ -122,7 +128,7 @@ static bool start(struct worker *worker, apart_work *work, void *user, size_t in
     *worker = (struct worker){.fd = ends[0], .index = index};
     worker->pid = fork();
     if (worker->pid == 0)
-        be_worker(work, user, index, ends[1]);
+        be_worker(task, index, ends[1]);
     close(ends[1]);
     if (worker->pid > 0)
         return true;
@@ -171,8 +177,10 @@ static void wait_for_any(struct worker *workers, struct apart_result *results)
             receive(&workers[i], results);
 }
 
-void apart_run(apart_work *work, void *user, size_t count, struct apart_result *results)
+void apart_run(apart_work *work, void *user, size_t count, uint32_t seconds,
+               struct apart_result *results)
 {
+    struct task task = {work, user, seconds};
     struct worker workers[AT_A_TIME] = {0};
     size_t next = 0, busy;
 
@@ -183,7 +191,7 @@ void apart_run(apart_work *work, void *user, size_t count, struct apart_result *
         for (size_t i = 0; i < AT_A_TIME; i++) {
             /* A piece that cannot be begun is not known; the next one may. */
             while (workers[i].pid == 0 && next < count)
-                start(&workers[i], work, user, next++);
+                start(&workers[i], &task, next++);
             busy += workers[i].pid > 0;
         }
         if (busy > 0)

@@ -28,8 +28,9 @@ typedef bool apart_work(void *user, size_t index, const uint8_t **ret_bytes,
 
 /*
  * Do many pieces of work.
- * results: count of them, filled in. Context: tool.
+ * seconds: of processor time, for each. results: count of them, filled in. Context: tool.
  */
-void apart_run(apart_work *work, void *user, size_t count, struct apart_result *results);
+void apart_run(apart_work *work, void *user, size_t count, uint32_t seconds,
+               struct apart_result *results);
 
 #endif

@@ -132,5 +132,5 @@ static bool find_by_server(const struct debug_file_of *of, struct elf_image *ret
 bool debug_file_find(const struct debug_file_of *of, struct elf_image *ret_image)
 {
     return find_in_folder(of, ret_image) || find_linked(of, ret_image) ||
-           find_by_server(of, ret_image);
+           (of->with_servers && find_by_server(of, ret_image));
 }

@@ -17,6 +17,7 @@ struct debug_file_of {
     const uint8_t *build_id;
     size_t build_id_bytes; /* 0: it has none */
     const char *folder;    /* of the system's debug files, usually /usr/lib/debug */
+    bool with_servers;
 };
 
 /*

@@ -61,6 +61,7 @@ static void open_images(struct finding *finding)
         .build_id = module->build_id,
         .build_id_bytes = module->build_id_bytes,
         .folder = finding->question->folder,
+        .with_servers = finding->question->with_servers,
     };
 
     if (elf_image_open(module->path, &finding->file) && !is_mapped_one(module, &finding->file))

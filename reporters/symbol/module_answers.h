@@ -18,6 +18,7 @@ struct module_question {
     size_t count;
     const char *folder; /* of the system's debug files */
     bool with_lines;    /* debugging information is read too */
+    bool with_servers;  /* debug files may be fetched */
 };
 
 /*

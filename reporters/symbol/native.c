@@ -21,6 +21,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of processor time, for a module. */
+enum {
+    SECONDS = 300, /* the largest programs there are take a minute */
+    QUICK_SECONDS = 20,
+};
+
 /* What a node came to; count 0: not yet. */
 struct resolved {
     const struct native_place *places; /* the pool's */
@@ -31,6 +37,7 @@ struct resolved {
 struct native_symbols {
     const struct capture *capture;
     const char *folder;
+    bool is_quick;
     struct memory_pool pool;
     struct resolved *nodes; /* by id */
     size_t node_capacity;
@@ -85,6 +92,11 @@ struct native_symbols *native_symbols_create(const struct capture *capture)
 void native_symbols_set_folder(struct native_symbols *symbols, const char *folder)
 {
     symbols->folder = folder;
+}
+
+void native_symbols_be_quick(struct native_symbols *symbols)
+{
+    symbols->is_quick = true;
 }
 
 void native_symbols_destroy(struct native_symbols *symbols)
@@ -234,6 +246,7 @@ static bool find_answers(void *user, size_t index, const uint8_t **ret_bytes,
         .count = batch->address_count,
         .folder = batches->symbols->folder,
         .with_lines = batches->with_lines,
+        .with_servers = !batches->symbols->is_quick,
     };
 
     module_answers_find(&question, ret_bytes, ret_size_bytes);
@@ -251,7 +264,7 @@ static void ask(struct native_symbols *symbols, struct batches *batches, bool wi
             asked[count++] = i;
     batches->asked = asked;
     batches->with_lines = with_lines;
-    apart_run(find_answers, batches, count, results);
+    apart_run(find_answers, batches, count, symbols->is_quick ? QUICK_SECONDS : SECONDS, results);
     for (size_t i = 0; i < count; i++) {
         struct batch *batch = &batches->items[asked[i]];
 
@@ -315,39 +328,67 @@ static void make_room(struct native_symbols *symbols)
                                           capture->module_count, sizeof(*symbols->sources));
 }
 
-/* Resolve a node by what the capture has. Returns false when it has nothing. */
+/* Return whether a node has been resolved as well as can be. */
+static bool is_settled(const struct native_symbols *symbols, uint32_t native_node)
+{
+    const struct resolved *resolved = &symbols->nodes[native_node];
+
+    return resolved->count > 0 && (resolved->source == NATIVE_LINES ||
+                                   resolved->places[resolved->count - 1].file[0] != '\0');
+}
+
+/*
+ * Resolve a node by what the capture has, unless files have said more. Returns whether that is all that
+ * can be: what has no line may have one by now, where debug files have come.
+ */
 static bool resolve_by_capture(struct native_symbols *symbols, uint32_t native_node)
 {
     const struct capture_native_node *node = &symbols->capture->native_nodes[native_node];
     struct resolved resolved = {.source = NATIVE_STORED};
 
+    if (is_settled(symbols, native_node))
+        return true;
     resolved.places = stored_find(&symbols->stored, symbols->capture, node->module,
                                   native_symbols_address(node), &resolved.count);
     if (resolved.places == NULL)
         return false;
     symbols->nodes[native_node] = resolved;
-    symbols->sources[node->module] = NATIVE_STORED;
-    return true;
+    if (symbols->sources[node->module] < NATIVE_STORED)
+        symbols->sources[node->module] = NATIVE_STORED;
+    return is_settled(symbols, native_node);
+}
+
+/* What of these neither the capture nor an earlier call has settled, sorted. */
+static struct wanted *choose_wanted(struct native_symbols *symbols, const uint32_t *native_nodes,
+                                    size_t count, size_t *ret_count)
+{
+    struct wanted *wanted = memory_allocate(count, sizeof(*wanted));
+    size_t used = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct capture_native_node *node = &symbols->capture->native_nodes[native_nodes[i]];
+
+        if (symbols->nodes[native_nodes[i]].count == 0 && node->module != 0 &&
+            !resolve_by_capture(symbols, native_nodes[i]))
+            wanted[used++] =
+                (struct wanted){node->module, native_nodes[i], native_symbols_address(node)};
+    }
+    qsort(wanted, used, sizeof(*wanted), compare_wanted);
+    *ret_count = used;
+    return wanted;
 }
 
 void native_symbols_resolve(struct native_symbols *symbols, const uint32_t *native_nodes,
                             size_t count)
 {
-    const struct capture *capture = symbols->capture;
-    struct wanted *wanted = memory_allocate(count, sizeof(*wanted));
-    size_t wanted_count = 0;
+    struct wanted *wanted;
+    size_t wanted_count;
 
     make_room(symbols);
-    for (size_t i = 0; i < count; i++) {
-        const struct capture_native_node *node = &capture->native_nodes[native_nodes[i]];
-
-        if (symbols->nodes[native_nodes[i]].count == 0 && node->module != 0 &&
-            !resolve_by_capture(symbols, native_nodes[i]))
-            wanted[wanted_count++] =
-                (struct wanted){node->module, native_nodes[i], native_symbols_address(node)};
-    }
-    qsort(wanted, wanted_count, sizeof(*wanted), compare_wanted);
+    wanted = choose_wanted(symbols, native_nodes, count, &wanted_count);
     resolve_by_files(symbols, wanted, wanted_count);
+    for (size_t i = 0; i < wanted_count; i++)
+        resolve_by_capture(symbols, wanted[i].node);
     free(wanted);
     for (size_t i = 0; i < count; i++)
         if (symbols->nodes[native_nodes[i]].count == 0)

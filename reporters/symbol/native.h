@@ -53,6 +53,12 @@ struct native_symbols *native_symbols_create(const struct capture *capture);
  */
 void native_symbols_set_folder(struct native_symbols *symbols, const char *folder);
 
+/*
+ * For the end of a recording, which somebody waits for: servers are not asked for debug files, and no
+ * module takes longer than 20 s of processor time. Before anything is resolved. Context: tool.
+ */
+void native_symbols_be_quick(struct native_symbols *symbols);
+
 /* Give it back with all places; NULL is allowed. Context: tool. */
 void native_symbols_destroy(struct native_symbols *symbols);
 

@@ -182,3 +182,27 @@ def test_modules_of_another_file_have_no_names(call, recorded):
     said = json.loads(call("tree", "--json", path).stdout)
     assert "changed" not in json.dumps(said) and "app+0x" in json.dumps(said)
     assert os.path.exists(home / "app")
+
+
+def test_lines_that_come_later_are_shown(call, tmp_path):
+    """Names without lines are stored; then the debug file comes, and goes again."""
+    home, path, debug = tmp_path / "home", tmp_path / "app.bin", tmp_path / "app.debug"
+    home.mkdir()
+    (home / "app.c").write_text(PROGRAM)
+    for words in (["gcc", "-O2", "-g", "app.c", "-o", "app"], ["objcopy", "--only-keep-debug", "app", debug],
+                  ["objcopy", "--strip-debug", f"--add-gnu-debuglink={debug}", "app"]):
+        subprocess.run(words, cwd=home, check=True)
+    assert call("run", "-q", "--native", "-o", path, home / "app").returncode == DONE
+    assert call("bundle", path).returncode == DONE
+
+    def tree():
+        return call("tree", path).stdout.decode()
+
+    before = tree()
+    assert "main" in before and "app.c" not in before
+    debug.rename(home / "app.debug")
+    assert "app.c:3" in tree() and "inner" in tree()
+    (home / "app.debug").rename(debug)
+    assert tree() == before
+    shutil.rmtree(home)
+    assert tree() == before

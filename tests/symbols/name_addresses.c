@@ -1,9 +1,9 @@
 /*
  * Names addresses of one module as reports do, for comparison with other programs that can.
  *
- * Usage: name_addresses [-f FOLDER] [-b BUILD-ID] [-c] [-s] MODULE < ADDRESSES
+ * Usage: name_addresses [-f FOLDER] [-b BUILD-ID] [-c] [-q] [-s] MODULE < ADDRESSES
  * Addresses in hexadecimal, one a line; they are those of instructions. -f: of debug files, not
- * /usr/lib/debug. -b: in hexadecimal; left out, the file's own. -c: the file was changed since. -s: instead of all answers say
+ * /usr/lib/debug. -b: in hexadecimal; left out, the file's own. -c: the file was changed since. -q: be quick. -s: instead of all answers say
  * where they came from, how long it took and how many there are.
  * With -l alone: the libraries that it was built with.
  * For each address: its number, then its places, innermost first: function, file, line, column.
@@ -123,19 +123,21 @@ int main(int argc, char **argv)
 {
     const char *folder = NULL, *said = NULL;
     struct native_symbols *symbols;
-    bool is_summary = false, is_changed = false;
+    bool is_summary = false, is_changed = false, is_quick = false;
     uint32_t *wanted;
     uint64_t begin_ns;
     int option;
 
     modules[1].kind = MODULE_FILE;
-    while ((option = getopt(argc, argv, "f:b:csl")) != -1) {
+    while ((option = getopt(argc, argv, "f:b:cqsl")) != -1) {
         if (option == 'f')
             folder = optarg;
         else if (option == 'b')
             said = optarg;
         else if (option == 'c')
             is_changed = true;
+        else if (option == 'q')
+            is_quick = true;
         else if (option == 's')
             is_summary = true;
         else if (option == 'l')
@@ -153,6 +155,8 @@ int main(int argc, char **argv)
     symbols = native_symbols_create(&capture);
     if (folder != NULL)
         native_symbols_set_folder(symbols, folder);
+    if (is_quick)
+        native_symbols_be_quick(symbols);
     wanted = memory_allocate(capture.native_node_count, sizeof(*wanted));
     for (uint32_t i = 1; i < capture.native_node_count; i++)
         wanted[i] = i;

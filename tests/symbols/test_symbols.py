@@ -301,6 +301,8 @@ def test_debug_files_come_from_a_server_that_is_named(tmp_path, probe, has_lines
         check_functions(probe(path, wanted), wanted, lambda name: False)
         assert not DebugServer.asked
         monkeypatch.setenv("DEBUGINFOD_URLS", f"http://127.0.0.1:{server.server_port}/")
+        check_functions(probe(path, wanted, "-q"), wanted, lambda name: False)
+        assert not DebugServer.asked
         found = probe(path, wanted)
         server.shutdown()
     assert DebugServer.asked

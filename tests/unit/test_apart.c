@@ -10,6 +10,7 @@
 
 enum {
     LARGE_BYTES = 3 << 20,
+    LONG_SECONDS = 100,
 };
 
 enum way {
@@ -68,7 +69,7 @@ static void check_results(size_t rounds)
     struct apart_result *results = calloc(count, sizeof(*results));
 
     CHECK(results != NULL);
-    apart_run(do_work, NULL, count, results);
+    apart_run(do_work, NULL, count, LONG_SECONDS, results);
     for (size_t i = 0; i < count; i++) {
         enum way way = (enum way)(i % WAY_COUNT);
         size_t expected = way == WAY_LARGE ? LARGE_BYTES : way == WAY_NOTHING ? 0 : 4;
@@ -96,9 +97,28 @@ TEST(a_program_that_takes_no_notice_of_its_children_gets_the_same)
     check_results(1);
 }
 
+static bool never_end(void *user, size_t index, const uint8_t **ret_bytes, size_t *ret_size_bytes)
+{
+    (void)user;
+    (void)index;
+    (void)ret_bytes;
+    (void)ret_size_bytes;
+    for (volatile uint64_t i = 0;; i++)
+        ;
+    return true;
+}
+
+TEST(work_without_an_end_is_ended)
+{
+    struct apart_result results[2];
+
+    apart_run(never_end, NULL, 2, 1, results);
+    CHECK(results[0].bytes == NULL && results[1].bytes == NULL);
+}
+
 TEST(no_work_is_done_at_once)
 {
-    apart_run(do_work, NULL, 0, NULL);
+    apart_run(do_work, NULL, 0, LONG_SECONDS, NULL);
 }
 
 static int trace_fd;
@@ -118,7 +138,7 @@ TEST(what_a_program_does_at_its_end_workers_do_not)
     trace_fd = fd;
     CHECK(fd >= 0 && dup2(fd, STDOUT_FILENO) >= 0 && atexit(leave_a_trace) == 0);
     printf("once"); /* in the buffer, which a worker has too */
-    apart_run(do_work, NULL, WAY_COUNT, results);
+    apart_run(do_work, NULL, WAY_COUNT, LONG_SECONDS, results);
     fflush(stdout);
     CHECK(dup2(saved, STDOUT_FILENO) >= 0);
     CHECK_EQUAL((uint64_t)lseek(fd, 0, SEEK_END), strlen("once"));
