@@ -10,6 +10,8 @@ build_packages="$build_packages libdw-dev liblzma-dev libiberty-dev"
 test_packages="g++ python3-venv chromium bash less procps gdb sqlite3 xz-utils binutils"
 # Allocators that programs put in malloc's place, and another C library.
 test_packages="$test_packages libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 musl-tools"
+# The unwinder that ours is compared with.
+test_packages="$test_packages libunwind-dev"
 # The loader of 32-bit programs, of any origin.
 [ "$(uname -m)" != x86_64 ] || [ -e /lib/ld-linux.so.2 ] ||
     test_packages="$test_packages libc6-i386"
