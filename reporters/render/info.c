@@ -250,8 +250,10 @@ static void write_limits(const struct render_input *input, FILE *out)
     struct text_style style = parts_style(input->options);
     struct table *table;
 
-    if (rows.count == 0)
+    if (rows.count == 0) {
+        limit_rows_finish(&rows);
         return;
+    }
     table = table_create(columns, sizeof(columns) / sizeof(columns[0]), &style);
     for (size_t i = 0; i < rows.count; i++) {
         const struct limit_row *row = &rows.rows[i];
