@@ -19,7 +19,7 @@
 /* Reports that show rows of the model, those that print text, and those that read a capture. */
 #define ROWS    (IN(SUMMARY) | IN(TABLE) | IN(TREE) | IN(STATS))
 #define MODELS  (ROWS | IN(FLAMEGRAPH))
-#define PRINTS  (ROWS | IN(DUMP) | IN(INFO))
+#define PRINTS  (ROWS | IN(TIMELINE) | IN(DUMP) | IN(INFO))
 #define REPORTS (PRINTS | IN(FLAMEGRAPH))
 #define ALL     ((1u << COMMAND_COUNT) - 1)
 
@@ -40,6 +40,8 @@ const struct command_row command_rows[COMMAND_COUNT] = {
                        command_report, false, false},
     [COMMAND_FLAMEGRAPH] = {"flamegraph", "report", "FILE", "the page to look at in a browser",
                             command_report, false, false},
+    [COMMAND_TIMELINE] = {"timeline", NULL, "FILE", "the heap over time, and how fast it grows",
+                          command_report, false, false},
     [COMMAND_DUMP] = {"dump", "parse", "FILE", "one line per record", command_report, false, false},
     [COMMAND_INFO] = {"info", NULL, "FILE", "what a capture holds and whether it is whole",
                       command_report, false, false},
@@ -162,13 +164,15 @@ const struct option_row option_rows[OPTION_COUNT] = {
          "peak what was live at the highest moment in it",
          MODELS},
     [OPTION_POOLS] = {'\0', "pools", NULL,
-                      "show the blocks of the program's own pools in place of the heap", MODELS},
+                      "show the blocks of the program's own pools in place of the heap",
+                      MODELS | IN(TIMELINE)},
     [OPTION_PROCESS] = {'\0', "process", "PID", "only the process PID (its last program)",
-                        MODELS | IN(DUMP)},
-    [OPTION_THREAD] = {'\0', "thread", "TID", "only the thread TID", MODELS | IN(DUMP)},
+                        MODELS | IN(TIMELINE) | IN(DUMP)},
+    [OPTION_THREAD] = {'\0', "thread", "TID", "only the thread TID",
+                       MODELS | IN(TIMELINE) | IN(DUMP)},
     [OPTION_SORT] = {'\0', "sort", "total|own|count|name", "order of the rows",
                      IN(SUMMARY) | IN(TABLE) | IN(TREE)},
-    [OPTION_ROWS] = {'n', "rows", "N", "show N rows; 0 is all", ROWS | IN(DUMP)},
+    [OPTION_ROWS] = {'n', "rows", "N", "show N rows; 0 is all", ROWS | IN(TIMELINE) | IN(DUMP)},
     [OPTION_THRESHOLD] = {'\0', "threshold", "PERCENT", "fold what is smaller (1%)", IN(TREE)},
     [OPTION_INVERTED] = {'\0', "inverted", NULL, "from the allocating function to its callers",
                          IN(TREE) | IN(FLAMEGRAPH)},

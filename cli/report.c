@@ -35,6 +35,7 @@ enum {
     LOCK_WAIT_MS = 5000,
     USUAL_ROWS = 50,
     USUAL_LARGEST = 5,
+    USUAL_LINES = 20,
 };
 
 #define USUAL_PAGE_BYTES     UINT64_C(2097152)
@@ -84,6 +85,8 @@ static uint64_t usual_rows(enum command_id id, bool is_json)
 {
     if (id == COMMAND_STATS)
         return USUAL_LARGEST;
+    if (id == COMMAND_TIMELINE)
+        return USUAL_LINES;
     return !is_json && (id == COMMAND_SUMMARY || id == COMMAND_TABLE) ? USUAL_ROWS : 0;
 }
 

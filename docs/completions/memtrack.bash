@@ -5,7 +5,7 @@ _memtrack()
     [[ $word == '=' ]] && word=
     [[ $before == '=' ]] && before=${COMP_WORDS[COMP_CWORD - 2]}
     if ((COMP_CWORD == 1)); then
-        COMPREPLY=($(compgen -W "--help --version run ctl summary table tree stats flamegraph dump info recompress bundle help" -- "$word"))
+        COMPREPLY=($(compgen -W "--help --version run ctl summary table tree stats flamegraph timeline dump info recompress bundle help" -- "$word"))
         return
     fi
     case $before in
@@ -47,6 +47,9 @@ _memtrack()
         ;;
     flamegraph | report)
         options="-h --help -o --output -f --force -q --quiet --leaks --allocated --temporary-allocations --at --range --pools --process --thread --inverted --show-runtime --no-native --source --full --max-size"
+        ;;
+    timeline)
+        options="-h --help -o --output -f --force -q --quiet --pools --process --thread -n --rows --json --width --color --ascii --no-pager"
         ;;
     dump | parse)
         options="-h --help -o --output -f --force -q --quiet --process --thread -n --rows --show-runtime --no-native --json --width --color --ascii --no-pager"

@@ -11,6 +11,7 @@ static const struct render_report reports[] = {
     {.name = "table", .run = render_table, .needs_profile = true},
     {.name = "tree", .run = render_tree, .needs_profile = true},
     {.name = "stats", .run = render_stats, .needs_profile = true, .has_range_sums = true},
+    {.name = "timeline", .run = render_timeline, .needs_profile = true, .needs_intervals = true},
     {.name = "dump", .run = render_dump, .needs_events = true},
     {.name = "info", .run = render_info, .reads_first = true},
     {.name = "flamegraph",

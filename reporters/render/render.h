@@ -80,6 +80,6 @@ struct render_report {
 const struct render_report *render_find(const char *name);
 
 render_function render_summary, render_table, render_tree, render_stats, render_dump, render_info,
-    render_flamegraph;
+    render_flamegraph, render_timeline;
 
 #endif

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-COMMANDS = ["run", "summary", "table", "tree", "stats", "flamegraph", "dump", "info", "help"]
+COMMANDS = ["run", "summary", "table", "tree", "stats", "flamegraph", "timeline", "dump", "info", "help"]
 
 
 def test_no_command_shows_help_as_an_error(call):
@@ -102,7 +102,7 @@ def test_a_full_disk_is_said(binary):
 @pytest.mark.parametrize("name", ["nosuch.bin", "folder"])
 def test_a_capture_that_cannot_be_read(call, tmp_path, name):
     (tmp_path / "folder").mkdir()
-    for command in ("summary", "table", "tree", "stats", "dump", "info", "flamegraph"):
+    for command in ("summary", "table", "tree", "stats", "timeline", "dump", "info", "flamegraph"):
         ended = call(command, tmp_path / name)
         assert ended.returncode == 3 and ended.stdout == b"", command
         assert ended.stderr.startswith(b"memtrack: ") and name.encode() in ended.stderr

@@ -17,7 +17,7 @@ HERE = pathlib.Path(__file__).parent
 CAPTURES = HERE.parent / "golden" / "data"
 NAMES = sorted(path.stem for path in CAPTURES.glob("*.bin"))
 PAGE = HERE.parents[1] / "docs" / "json.md"
-ONE_OBJECT = ["summary", "table", "tree", "stats", "info"]
+ONE_OBJECT = ["summary", "table", "tree", "stats", "timeline", "info"]
 
 # What this version never says: later ones record it.
 NOT_YET = {

@@ -17,7 +17,7 @@ import pytest
 HERE = pathlib.Path(__file__).parent
 CAPTURES = HERE.parent / "golden" / "data"
 NAMES = sorted(path.stem for path in CAPTURES.glob("*.bin") if path.stem not in ("planes", "compact", "stored"))
-REPORTS = ["stats", "summary", "table", "tree", "dump", "info"]
+REPORTS = ["stats", "summary", "table", "tree", "timeline", "dump", "info"]
 VIEWS = {"peak": [], "leaks": ["--leaks"], "allocated": ["--allocated"],
          "temporary": ["--temporary-allocations"]}
 
@@ -75,7 +75,7 @@ def test_json_is_as_it_was(reports, name, kind):
     assert_golden(f"{name}.{kind}.json", reports.text(kind, f"{name}.bin", "--json", *rows))
 
 
-@pytest.mark.parametrize("kind", ["stats", "summary", "table", "tree", "dump"])
+@pytest.mark.parametrize("kind", ["stats", "summary", "table", "tree", "timeline", "dump"])
 def test_reports_do_not_depend_on_how_events_are_packed(reports, kind):
     """But for the line about the capture's size."""
     fixed, *others = ([line for line in reports.text(kind, f"{name}.bin", "--rows", "0").splitlines()
@@ -146,7 +146,7 @@ def columns(line):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("kind", ["summary", "table", "tree", "stats"])
+@pytest.mark.parametrize("kind", ["summary", "table", "tree", "stats", "timeline"])
 def test_no_line_is_wider_than_a_terminal(reports, kind, name):
     lines = reports.text(kind, f"{name}.bin", "--width", "80").splitlines()
     assert [line for line in lines if columns(line) > 80] == []

@@ -4,6 +4,7 @@
 #include "test.h"
 
 #include "print/bar.h"
+#include "print/plot.h"
 #include "print/progress.h"
 #include "print/table.h"
 #include "print/terminal.h"
@@ -56,6 +57,23 @@ TEST(a_bar_is_as_long_as_its_part_and_never_empty_for_something)
         CHECK_TEXT(bar_text(&pool, rows[i].part, rows[i].whole, 4, false), rows[i].drawn);
         CHECK_TEXT(bar_text(&pool, rows[i].part, rows[i].whole, 4, true), rows[i].ascii);
     }
+    memory_pool_finish(&pool);
+}
+
+TEST(a_plot_stands_on_its_lowest_line_and_no_value_vanishes)
+{
+    static const uint64_t values[] = {0, 1, 50, 100, 200, 0};
+    static const uint64_t large[] = {UINT64_MAX, UINT64_MAX / 2};
+    struct plot plot = {.values = values, .count = 6, .most = 200, .rows = 2};
+    struct memory_pool pool = {.newest = NULL};
+
+    CHECK_TEXT(plot_row(&pool, &plot, 1), "    \u2588");
+    CHECK_TEXT(plot_row(&pool, &plot, 0), " \u2581\u2584\u2588\u2588");
+    plot.is_ascii = true;
+    CHECK_TEXT(plot_row(&pool, &plot, 1), "    #");
+    CHECK_TEXT(plot_row(&pool, &plot, 0), " .:##");
+    plot = (struct plot){.values = large, .count = 2, .most = UINT64_MAX, .rows = 1};
+    CHECK_TEXT(plot_row(&pool, &plot, 0), "\u2588\u2583");
     memory_pool_finish(&pool);
 }
 
