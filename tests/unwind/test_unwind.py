@@ -7,6 +7,7 @@ Quick sizes by default, which compare some of the stacks of each program. All of
 import os
 import pathlib
 import shutil
+import signal
 import sys
 
 import pytest
@@ -83,16 +84,31 @@ def test_a_forked_child_begins_anew(compare, stress, is_full):
     compare(stress, "forks", rounds, steps=5).assert_equal(300 * rounds)
 
 
+@pytest.fixture
+def come_and_go(compare, programs, stress):
+    """Run a scene that loads two libraries by turns, at one address, with frames of different sizes."""
+    def run(scene, rounds, **settings):
+        compared = compare(stress, scene, rounds, programs("unwind_library_one.so"),
+                           programs("unwind_library_two.so"), **settings)
+        assert compared.ended.returncode != 0 or "at one address 1" in compared.ended.stdout
+        return compared
+
+    return run
+
+
 @pytest.mark.parametrize("scene", ["libraries", "libraries-and-threads"])
-def test_libraries_come_and_go_at_one_address(compare, programs, stress, is_full, scene):
-    """Their frames have other sizes each time: libunwind goes on with the old ones, glibc does not."""
+def test_libraries_come_and_go_at_one_address(come_and_go, is_full, scene):
+    """As glibc has it: libunwind goes on with what it knew of the library before."""
     rounds = 2000 if is_full else 100
-    compared = compare(stress, scene, rounds, programs("unwind_library_one.so"),
-                       programs("unwind_library_two.so"), steps=10, glibc=10)
-    assert "at one address 1" in compared.ended.stdout
-    compared.assert_equal(10 * rounds, libunwind=None)
-    assert compared["libunwind"] > rounds / 2, "the case was not met"
+    compared = come_and_go(scene, rounds, libunwind=0).assert_equal(10 * rounds)
     assert compared["forgotten"] >= rounds
+
+
+def test_libunwind_is_wrong_about_libraries_that_come_and_go(come_and_go):
+    """Where it differs glibc says what we say; now and then it reads what is no memory, and the program dies."""
+    compared = come_and_go("libraries", 100, check=False)
+    assert compared.ended.returncode in (0, -signal.SIGSEGV)
+    assert compared["libunwind"] > 0 and compared["mismatches"] == 0, compared.text
 
 
 def test_what_binds_names_late(compare, programs, stress):

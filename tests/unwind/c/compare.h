@@ -64,15 +64,15 @@ struct observer {
     uint32_t steps_left; /* instructions that are still to be looked at */
 };
 
-/* How it is run: from the environment. */
+/* How it is run: from the environment, UNWIND_ and the name in capitals. */
 struct plan {
-    uint32_t each;       /* UNWIND_EACH: all are walked, each so many are compared */
-    uint32_t room;       /* UNWIND_ROOM: frames that are compared, innermost first */
-    uint32_t steps_each; /* UNWIND_STEPS: each so many stacks by unw_step() */
-    uint32_t glibc_each; /* UNWIND_GLIBC: by glibc's backtrace() */
-    uint32_t
-        trap_each; /* UNWIND_TRAP_EACH: after each so many stacks, instruction by instruction */
-    uint32_t trap_length; /* UNWIND_TRAP_LENGTH: so many */
+    uint32_t each;        /* all are walked, each so many are compared */
+    uint32_t room;        /* frames that are compared, innermost first */
+    uint32_t steps_each;  /* UNWIND_STEPS: each so many stacks by unw_step() */
+    uint32_t glibc_each;  /* UNWIND_GLIBC: by glibc's backtrace() */
+    uint32_t libunwind;   /* 0: glibc in its place, each time */
+    uint32_t trap_each;   /* after each so many stacks, instruction by instruction, */
+    uint32_t trap_length; /* so many */
 };
 
 extern struct plan plan;

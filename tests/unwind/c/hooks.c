@@ -127,6 +127,7 @@ static __attribute__((constructor)) void begin(void)
     plan.room = number_of("UNWIND_ROOM", ROOM_DEFAULT);
     plan.steps_each = number_of("UNWIND_STEPS", EACH_DEFAULT);
     plan.glibc_each = number_of("UNWIND_GLIBC", EACH_DEFAULT);
+    plan.libunwind = number_of("UNWIND_LIBUNWIND", 1);
     plan.trap_each = number_of("UNWIND_TRAP_EACH", 0);
     plan.trap_length = number_of("UNWIND_TRAP_LENGTH", TRAP_LENGTH_DEFAULT);
     if (!report_prepare() || !unwind_prepare())

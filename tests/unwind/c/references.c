@@ -93,8 +93,16 @@ static bool cut_own(struct stack *stack, uintptr_t first)
     return true;
 }
 
+bool reference_glibc(struct stack *ret_stack, uintptr_t first)
+{
+    ret_stack->count = (uint32_t)backtrace((void **)ret_stack->frames, (int)ret_stack->room);
+    return cut_own(ret_stack, first);
+}
+
 bool reference_backtrace(struct stack *ret_stack, uintptr_t first)
 {
+    if (plan.libunwind == 0)
+        return reference_glibc(ret_stack, first);
     if (!enter())
         return false;
     ret_stack->count =
@@ -118,19 +126,13 @@ bool reference_steps(struct stack *ret_stack, uintptr_t first)
     unw_context_t context;
     unw_cursor_t cursor;
 
-    if (!enter())
+    if (plan.libunwind == 0 || !enter())
         return false;
     library_of.get_context(&context);
     library_of.begin(&cursor, &context, 0);
     ret_stack->count = 0;
     step_on(ret_stack, &cursor);
     leave();
-    return cut_own(ret_stack, first);
-}
-
-bool reference_glibc(struct stack *ret_stack, uintptr_t first)
-{
-    ret_stack->count = (uint32_t)backtrace((void **)ret_stack->frames, (int)ret_stack->room);
     return cut_own(ret_stack, first);
 }
 

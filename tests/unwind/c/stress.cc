@@ -19,7 +19,11 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#if defined(__clang__)
+#define CALLED __attribute__((noinline))
+#else
 #define CALLED __attribute__((noinline, noipa))
+#endif
 
 static CALLED void allocate(size_t size)
 {
