@@ -93,11 +93,17 @@ static bool open_output(struct bundle_command *command, struct error *err)
     return true;
 }
 
+static bool put_section(void *user, const struct writer_section *section, struct error *err)
+{
+    return capture_writer_section(user, section, err);
+}
+
 static bool add_symbols(void *user, struct capture_writer *writer, struct error *err)
 {
     struct bundle_command *command = user;
     struct native_symbols *symbols = native_symbols_create(command->capture);
-    bool is_written = stored_write(symbols, command->capture, writer, &command->counts, err);
+    bool is_written =
+        stored_write(symbols, command->capture, put_section, writer, &command->counts, err);
 
     native_symbols_destroy(symbols);
     return is_written;

@@ -45,6 +45,7 @@ enum {
     POLL_MS = 1000,              /* nothing is due; each wake has a descriptor of its own */
     NEWCOMER_LOOKS = 100, /* under way; what stands in a slot then is nothing a target writes */
     OTHER_POLLS = 5,      /* starter, signals, our eventfd, a silent child, who cuts */
+    SYMBOLS_MOST_BYTES = SECTION_MAX_RAW_BYTES / 2, /* of an aggregated capture */
     LAST_EVENTS_NS = 20000000, /* for records that are being written when recording is turned off */
 };
 
@@ -397,15 +398,38 @@ static void make_summary(struct collect *collect, uint64_t raw_bytes, uint64_t e
                                         .failure_count = collect->control.failure_count});
 }
 
-static void store_symbols(struct collect *collect, uint64_t ended_ns)
+/* Names are left out where --max-file leaves no room for them: reports look for them again. */
+static bool write_symbols(void *user, const struct writer_section *section, struct error *err)
+{
+    struct collect *collect = user;
+
+    return section->payload_bytes <= budget_model_bytes(&collect->budget, collect->writer) &&
+           capture_writer_section(collect->writer, section, err);
+}
+
+/* The end of an aggregated capture is one section. */
+static bool append_symbols(void *user, const struct writer_section *section, struct error *err)
+{
+    struct records *records = user;
+
+    (void)err;
+    if (records->size_bytes + section->payload_bytes > SYMBOLS_MOST_BYTES)
+        return false;
+    records_append(records, section->payload, section->payload_bytes, section->record_count);
+    return true;
+}
+
+static void store_symbols(struct collect *collect, uint64_t ended_ns, stored_put *put, void *user)
 {
     uint64_t now_ns = session_now_ns() - collect->session.start_ns;
     struct timespec now;
 
+    if (collect->has_failed || collect->options->has_no_symbols)
+        return;
     clock_gettime(CLOCK_REALTIME, &now);
     symbols_store(&collect->drain->sink,
                   (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec - now_ns,
-                  ended_ns, collect->writer);
+                  ended_ns, put, user);
 }
 
 /* What stands behind all that was recorded. Returns false with err when the capture is not clean. */
@@ -416,8 +440,7 @@ static bool write_end(struct collect *collect, uint64_t raw_bytes, struct error 
     uint64_t ended_ns = session_now_ns() - collect->session.start_ns;
     bool is_clean;
 
-    if (!collect->has_failed && !collect->options->has_no_symbols)
-        store_symbols(collect, ended_ns);
+    store_symbols(collect, ended_ns, write_symbols, collect);
     if (!collect->has_failed)
         model_thread_catch_up(collect->model, collect->writer, collect->drain->sink.counts.events,
                               ended_ns);
@@ -440,9 +463,11 @@ static bool write_end(struct collect *collect, uint64_t raw_bytes, struct error 
 static bool store_end(struct collect *collect, struct error *err)
 {
     struct records records = {0};
+    uint64_t ended_ns = session_now_ns() - collect->session.start_ns;
     bool is_clean;
 
-    make_summary(collect, 0, session_now_ns() - collect->session.start_ns, &records);
+    store_symbols(collect, ended_ns, append_symbols, &records);
+    make_summary(collect, 0, ended_ns, &records);
     is_clean = aggregate_finish(collect->session.aggregate, &records, err);
     records_finish(&records);
     return is_clean;

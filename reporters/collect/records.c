@@ -88,6 +88,17 @@ void records_end(struct records *records)
     records->count++;
 }
 
+void records_append(struct records *records, const void *bytes, size_t size_bytes, uint32_t count)
+{
+    size_t needed = records->size_bytes + size_bytes;
+
+    if (needed > records->capacity_bytes)
+        records->bytes = memory_grow(records->bytes, &records->capacity_bytes, needed, 1);
+    memcpy(records->bytes + records->size_bytes, bytes, size_bytes);
+    records->size_bytes = needed;
+    records->count += count;
+}
+
 void records_clear(struct records *records)
 {
     records->size_bytes = 0;

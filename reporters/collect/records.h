@@ -38,6 +38,9 @@ void records_field_text(struct records *records, uint32_t field, const char *tex
 /* End the record. Context: any thread. */
 void records_end(struct records *records);
 
+/* Append records that are ended already: so many, of size_bytes. Context: any thread. */
+void records_append(struct records *records, const void *bytes, size_t size_bytes, uint32_t count);
+
 /* Forget the ended records; the memory is kept. Context: any thread. */
 void records_clear(struct records *records);
 

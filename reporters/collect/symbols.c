@@ -40,7 +40,7 @@ static struct capture_module *copy_modules(const struct modules *modules)
 }
 
 void symbols_store(const struct sink *sink, uint64_t realtime_ns, uint64_t ended_ns,
-                   struct capture_writer *writer)
+                   stored_put *put, void *user)
 {
     struct capture capture = {
         .file = "",
@@ -56,7 +56,8 @@ void symbols_store(const struct sink *sink, uint64_t realtime_ns, uint64_t ended
     struct native_symbols *symbols = native_symbols_create(&capture);
     struct stored_counts counts;
 
-    (void)stored_write(symbols, &capture, writer, &counts, NULL);
+    native_symbols_be_quick(symbols);
+    (void)stored_write(symbols, &capture, put, user, &counts, NULL); /* put knows when it fails */
     native_symbols_destroy(symbols);
     free(capture.native_nodes);
     free(capture.modules);

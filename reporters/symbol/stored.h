@@ -40,15 +40,20 @@ struct stored_counts {
 };
 
 /*
- * Resolve all native frames of a capture, and write SYMBOLS records of those that it has no names of yet.
+ * Take a section of SYMBOLS records. Returns false with err when it cannot be written: nothing more comes
+ * then. user: as given to stored_write().
+ */
+typedef bool stored_put(void *user, const struct writer_section *section, struct error *err);
+
+/*
+ * Resolve all native frames of a capture, and make SYMBOLS records of those that it has no names of yet.
  * symbols: of the capture. Of that only modules, native nodes and symbols are used, and for code made at
  * run time processes and the session's start: so a collector can ask with those alone, before the end
  * of its capture.
- * writer: nothing is written to it when there is nothing to say.
- * Returns false with err when the file cannot be written. Context: tool.
+ * put: is not called when there is nothing to say.
+ * Returns false with err when put does. Context: tool.
  */
-bool stored_write(struct native_symbols *symbols, const struct capture *capture,
-                  struct capture_writer *writer, struct stored_counts *ret_counts,
-                  struct error *err);
+bool stored_write(struct native_symbols *symbols, const struct capture *capture, stored_put *put,
+                  void *user, struct stored_counts *ret_counts, struct error *err);
 
 #endif

@@ -27,7 +27,8 @@ struct named {
 
 struct writing {
     struct native_symbols *symbols;
-    struct capture_writer *writer;
+    stored_put *put;
+    void *user;
     struct named *named; /* by module and address */
     size_t count;
     struct answers row;
@@ -90,8 +91,7 @@ static bool put_section(struct writing *writing)
 
     writing->record_count = 0;
     writing->size_bytes = 0;
-    return section.record_count == 0 ||
-           capture_writer_section(writing->writer, &section, writing->err);
+    return section.record_count == 0 || writing->put(writing->user, &section, writing->err);
 }
 
 /* The row holds so many addresses of a module: make it a record. */
@@ -146,11 +146,10 @@ static bool put_addresses(struct writing *writing, size_t first, size_t *ret_nex
     return put_record(writing, module, next - first);
 }
 
-bool stored_write(struct native_symbols *symbols, const struct capture *capture,
-                  struct capture_writer *writer, struct stored_counts *ret_counts,
-                  struct error *err)
+bool stored_write(struct native_symbols *symbols, const struct capture *capture, stored_put *put,
+                  void *user, struct stored_counts *ret_counts, struct error *err)
 {
-    struct writing writing = {.symbols = symbols, .writer = writer, .err = err};
+    struct writing writing = {.symbols = symbols, .put = put, .user = user, .err = err};
     struct stored_counts counts = {0};
     bool is_written = true;
 

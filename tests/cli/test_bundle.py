@@ -38,12 +38,14 @@ int main(void)
 @pytest.fixture(name="recorded")
 def fixture_recorded(call, tmp_path):
     """Record a program and take it away: its capture is all that is left. Returns it, and its reports."""
-    def record(*options, name="app.bin"):
+    def record(*options, name="app.bin", symbols=False):
         home = tmp_path / "home"
         home.mkdir(exist_ok=True)
         (home / "app.c").write_text(PROGRAM)
         subprocess.run(["gcc", "-O2", "-g", "app.c", "-o", "app"], cwd=home, check=True)
         path = tmp_path / name
+        if not symbols:
+            options = "--no-symbols", *options
         ended = call("run", "-q", "-f", "--native", *options, "-o", path, home / "app")
         assert ended.returncode == DONE, ended
         return path, home
@@ -80,6 +82,19 @@ def test_a_capture_that_was_taken_elsewhere_has_the_same_reports(call, recorded,
     assert any([place[0] for place in places] == ["inner", "middle"] or places[0][0] == "middle"
                for places in capture.symbols.values())
     assert call("info", "--verify", path).returncode == DONE
+
+
+@pytest.mark.parametrize("options", [[], ["--index=always"], ["--aggregate"]], ids=" ".join)
+def test_so_has_one_that_is_taken_as_it_is(call, recorded, options):
+    """A run stores the names at its end."""
+    path, home = recorded(*options, symbols=True)
+    has_events = options != ["--aggregate"]
+    before = reports(call, path, has_events)
+    (home / "app").unlink()
+    assert reports(call, path, has_events) == before
+    assert "inner" in before["tree",] and "app.c:3" in before["tree",]
+    capture = fmt.read_capture(path.read_bytes())
+    assert capture.clean and capture.damage is None and capture.symbols
 
 
 def test_without_its_names_it_has_other_reports(call, recorded):
@@ -192,7 +207,7 @@ def test_lines_that_come_later_are_shown(call, tmp_path):
     for words in (["gcc", "-O2", "-g", "app.c", "-o", "app"], ["objcopy", "--only-keep-debug", "app", debug],
                   ["objcopy", "--strip-debug", f"--add-gnu-debuglink={debug}", "app"]):
         subprocess.run(words, cwd=home, check=True)
-    assert call("run", "-q", "--native", "-o", path, home / "app").returncode == DONE
+    assert call("run", "-q", "--native", "--no-symbols", "-o", path, home / "app").returncode == DONE
     assert call("bundle", path).returncode == DONE
 
     def tree():
