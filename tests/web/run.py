@@ -126,12 +126,14 @@ def test_types(_program, _folder, _memtrack):
     return subprocess.run([node, compiler, "-p", WEB], check=False).returncode == 0
 
 
-def test_browser(program, folder, _memtrack):
+def test_browser(program, folder, memtrack):
     """The page in a browser."""
     node = find_node()
     need_package("puppeteer-core")
     need_package("axe-core")
-    environment = {"MEMTRACK_BROWSER": find_browser()}
+    environment = {"MEMTRACK_BROWSER": find_browser(), "MEMTRACK_BINARY": str(memtrack),
+                   "MEMTRACK_DATA": str(TOP / "tests" / "golden" / "data"),
+                   "MEMTRACK_FOLDER": str(folder)}
     environment["MEMTRACK_EMPTY_PAGE"] = make_page(program, folder, "empty")["MEMTRACK_PAGE"]
     environment.update(make_page(program, folder, "exact"))
     return run_node(node, WEB.glob("tests/browser/*.test.js"), environment)

@@ -49,6 +49,8 @@ export class Names {
         this.foundModules = [];
         /** @type {string[]} by frame */
         this.foundKeys = [];
+        /** @type {Map<string, number> | null} */
+        this.foundPackages = null;
         /** @type {Map<number, string>} short path by string number of the file */
         this.paths = new Map();
         /** @type {Origin[]} by frame */
@@ -197,6 +199,11 @@ export class Names {
      *     of their boxes at the peak of the whole run, where the root's is 1
      */
     packages() {
+        return (this.foundPackages ??= this.findPackages());
+    }
+
+    /** @returns {Map<string, number>} */
+    findPackages() {
         const { nodes, rows } = this.model;
         const total = new Float64Array(nodes.count);
         for (let i = 0; i < rows.count; i++) total[rows.node[i]] += rows.bytes[VIEW_PEAK][i];

@@ -1,5 +1,6 @@
 // The views of the page besides the graph, and what changes it: steps, groups, colours, files.
 import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { formatBytes, formatCount } from '../../src/format.js';
 import { readPage } from '../support.js';
@@ -306,3 +307,24 @@ pageTest('a selected stack is copied as text', {}, async (page) => {
     assert.match(copied, /^<module> {2}train\.py:1\n/);
     assert.equal(await textOf(page, '#speak'), 'stack copied');
 });
+
+for (const [what, change] of [
+    ['cut off', (html) => html.replace(/(id="data-rows"[^>]*>[^<]{1000})[^<]*/, '$1')],
+    [
+        'damaged',
+        (html) => html.replace(/(id="data-nodes"[^>]*>)[^<]{40}/, '$1' + 'AAAA'.repeat(10)),
+    ],
+    ['no JSON', (html) => html.replace('id="data-meta">{', 'id="data-meta">')],
+    ['gone', (html) => html.replace('id="data-samples"', 'id="data-other"')],
+]) {
+    test(`data that is ${what} is said, above the picture`, async (context) => {
+        const damaged = path.replace(/\.html$/, '-damaged.html');
+        writeFileSync(damaged, change(readFileSync(path, 'utf8')));
+        const { page, faults } = await openPage(browser, damaged);
+        context.after(() => page.close());
+        assert.match(await textOf(page, '#static [role=alert]'), /cannot be read \(.+\): it was/);
+        assert.ok((await page.$$('#static svg rect')).length > 20);
+        assert.equal(await page.$eval('#app', (app) => app.hidden), true);
+        assert.deepEqual(faults, []);
+    });
+}
