@@ -13,7 +13,6 @@ import killing
 import tracked
 
 THREADS = 2
-killing.ENDLESS = 1_000_000_000
 
 
 @pytest.fixture(params=["disk", "tmpfs"])
