@@ -180,4 +180,12 @@ void code_blob_write(const struct python_layout *layout, const struct code_blob 
         memcpy(at, (const void *)(table + layout->object.bytes_data), blob->line_table_bytes);
 }
 
+uint32_t code_blob_text(const struct object_layout *layout, uintptr_t object, uint8_t *bytes,
+                        uint32_t limit_bytes)
+{
+    struct text text = text_of(layout, object);
+
+    return text_encode(&text, bytes, limit_bytes);
+}
+
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "blobs are little-endian");

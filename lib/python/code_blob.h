@@ -36,4 +36,11 @@ struct code_blob code_blob_measure(const struct python_layout *layout, uintptr_t
 void code_blob_write(const struct python_layout *layout, const struct code_blob *blob, uint32_t id,
                      uint8_t *bytes);
 
+/*
+ * Write a str object as UTF-8: at most so many bytes, whole characters.
+ * object: alive, or a copy of one that is compact. Returns how many. Context: hot path.
+ */
+uint32_t code_blob_text(const struct object_layout *layout, uintptr_t object, uint8_t *bytes,
+                        uint32_t limit_bytes);
+
 #endif

@@ -14,6 +14,7 @@
 #include "python/layout_table.h"
 #include "python/runtime.h"
 #include "python/same.h"
+#include "python/thread_name.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -120,6 +121,19 @@ CHAIN_INLINE bool cut(struct python_walk *walk, uintptr_t top, const struct anno
     return true;
 }
 
+/* The chain begins with a frame that it did not begin with: the thread may be one of Python's. */
+static __attribute__((noinline)) void name_thread(const struct python_walk *walk,
+                                                  const struct announcer *announcer)
+{
+    const struct python_walk_frame *first = walk->frames;
+
+    if (walk->depth > 1 && first->code_id == CHAIN_BOUNDARY)
+        first++;
+    if (first->code_id != CHAIN_BOUNDARY && first->code_id != CODE_ID_NONE)
+        thread_name_announce(&runtime.layout, first->frame,
+                             first->code & ~(uintptr_t)FRAME_CODE_TAGS, announcer);
+}
+
 /* Walk a chain that is long, or not the one it was. top: its innermost frame. */
 CHAIN_INLINE bool update_changed(struct python_walk *walk, uintptr_t state, uintptr_t top,
                                  const struct announcer *announcer, struct python_delta *ret_delta,
@@ -161,6 +175,8 @@ CHAIN_INLINE bool update_changed(struct python_walk *walk, uintptr_t state, uint
         shown = walk->is_truncated ? 1 : 0;
     pop = walk->shown_depth - shown;
     push = chain_push(walk, changed, depth, shown, 0, &runtime, announcer, layout);
+    if (changed == 0 && depth > 0)
+        name_thread(walk, announcer);
     *ret_delta = (struct python_delta){pop, push, walk->pushed};
     chain_set_watermark(walk, state, layout);
     chain_set_floor(walk, state, &runtime, layout);

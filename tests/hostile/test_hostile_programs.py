@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -76,8 +77,8 @@ def test_end_of_a_child_by_vfork_is_not_its_parents(plain_and_tracked):
     assert [event["value"] for event in capture.events() if event["op"] == "exit"] == [CODE_DONE]
 
 
-def lay_harmless_filter():
-    """Allow every call, as a container's filter does for most; for what is executed next."""
+def lay_filter(*instructions):
+    """Lay a filter on what is executed next: rows of code, jumps and k."""
     class Instruction(ctypes.Structure):
         _fields_ = [("code", ctypes.c_ushort), ("jt", ctypes.c_ubyte), ("jf", ctypes.c_ubyte),
                     ("k", ctypes.c_uint)]
@@ -85,11 +86,64 @@ def lay_harmless_filter():
     class Program(ctypes.Structure):
         _fields_ = [("count", ctypes.c_ushort), ("first", ctypes.POINTER(Instruction))]
 
-    return_allow = Instruction(0x06, 0, 0, 0x7fff0000)
-    program = Program(1, ctypes.pointer(return_allow))
+    rows = (Instruction * len(instructions))(*(Instruction(*row) for row in instructions))
+    program = Program(len(instructions), ctypes.cast(rows, ctypes.POINTER(Instruction)))
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(38, 1, 0, 0, 0) != 0 or libc.prctl(22, 2, ctypes.byref(program), 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "no filter")
+
+
+ALLOW, KILL = (0x06, 0, 0, 0x7fff0000), (0x06, 0, 0, 0x80000000)
+LOAD_CALL, PROCESS_VM_READV = (0x20, 0, 0, 0), {"x86_64": 310, "aarch64": 270}
+
+
+def lay_harmless_filter():
+    """Allow every call, as a container's filter does for most."""
+    lay_filter(ALLOW)
+
+
+def lay_filter_against_reading():
+    """End who asks the kernel for what is in a process."""
+    lay_filter(LOAD_CALL, (0x15, 0, 1, PROCESS_VM_READV[os.uname().machine]), KILL, ALLOW)
+
+
+NAMED = """
+import ctypes, sys, threading
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+def allocate(size):
+    thread = threading.Thread(target=libc.malloc, args=(size,), name=f"of {size}")
+    thread.start()
+    thread.join()
+if len(sys.argv) > 1:
+    allocate(100_001)
+    sys.path.insert(0, sys.argv[1])
+    import test_hostile_programs
+    test_hostile_programs.lay_filter_against_reading()
+allocate(100_003)
+sys.exit(11)
+"""
+
+
+@pytest.mark.parametrize("python", [python for python in interpreters.found()
+                                    if python.version < (3, 14) and not python.is_free_threaded],
+                         ids=lambda python: python.name)
+def test_names_of_threads_are_not_read_where_a_filter_ends_who_does(memtrack, python):
+    """A filter that is there, and one that comes later; the kernel says what it thinks of the call."""
+    argv = [python.path, "-c", NAMED]
+    ended = memtrack.run(*argv, expect=CODE_DONE, preexec_fn=lay_filter_against_reading)
+    assert {thread["name"] for thread in ended.capture.stats()["threads"]} == {None}
+    ended = memtrack.run(*argv, expect=CODE_DONE)
+    assert "of 100003" in {thread["name"] for thread in ended.capture.stats()["threads"]}
+
+
+def test_names_of_threads_are_not_read_behind_a_later_filter(memtrack):
+    argv = [sys.executable, "-c", NAMED, str(pathlib.Path(__file__).parent)]
+    ended = memtrack.run(*argv, expect=CODE_DONE,
+                         env={**os.environ, "PYTHONPATH": str(pathlib.Path(tracked.__file__).parent)})
+    names = {thread["name"] for thread in ended.capture.stats()["threads"]}
+    assert "of 100003" not in names
+    assert "of 100001" in names or sys.version_info >= (3, 14)
 
 
 @pytest.mark.parametrize("case, blocks", [("no_privileges_and_exec", 2 * COUNT),
