@@ -16,7 +16,12 @@ import {
 
 /** @typedef {import('./names.js').Names} Names */
 
-const PACKAGE_HUES = [152, 268, 186, 330, 96, 238, 12, 300];
+/** Packages and native modules, the largest first. */
+/** @type {Record<number, number[]>} */
+const GROUP_HUES = {
+    [ORIGIN_PACKAGE]: [152, 268, 186, 330, 96, 238, 12, 300],
+    [ORIGIN_NATIVE]: [76, 112, 56, 94],
+};
 
 /** Shares of all from which on a box has the next stronger colour. */
 export const SIZE_STEPS = [0.001, 0.01, 0.1, 0.5];
@@ -64,12 +69,13 @@ function toneColor(isDark, tone, shift) {
 /**
  * @param {boolean} isDark
  * @param {number} origin
- * @param {number} rank of the package, 0 the largest
+ * @param {number} rank of the package or module, 0 the largest
  * @param {number} shift -1 to 1: of the lightness
  */
 export function originColor(isDark, origin, rank, shift) {
     const tone = ORIGIN_TONES[origin];
-    const hue = origin === ORIGIN_PACKAGE ? PACKAGE_HUES[rank % PACKAGE_HUES.length] : tone.hue;
+    const hues = GROUP_HUES[origin] ?? [tone.hue];
+    const hue = hues[rank % hues.length];
     return toneColor(isDark, { ...tone, hue }, shift);
 }
 
@@ -94,9 +100,19 @@ export class Palette {
         this.isDark = isDark;
         /** @type {Map<string, string>} */
         this.known = new Map();
-        this.packages = [...names.packages()].map(([name, area]) => ({ name, area }));
+        /** @type {Record<number, {name: string, area: number}[]>} by origin, the largest first */
+        this.groups = {};
+        for (const origin of [ORIGIN_PACKAGE, ORIGIN_NATIVE]) {
+            this.groups[origin] = [...names.groupsOf(origin)].map(([name, area]) => ({
+                name,
+                area,
+            }));
+        }
         /** @type {Map<string, number>} */
-        this.ranks = new Map(this.packages.map(({ name }, rank) => [name, rank]));
+        this.ranks = new Map();
+        for (const [origin, groups] of Object.entries(this.groups)) {
+            groups.forEach(({ name }, rank) => this.ranks.set(`${origin}/${name}`, rank));
+        }
         const pick = (/** @type {string} */ light, /** @type {string} */ dark) =>
             isDark ? dark : light;
         this.panel = pick('#ffffff', '#181b20');
@@ -158,7 +174,7 @@ export class Palette {
      */
     moduleColor(frame, shift) {
         const { origin, group } = this.names.originOf(frame);
-        return originColor(this.isDark, origin, this.ranks.get(group) ?? 0, shift);
+        return originColor(this.isDark, origin, this.ranks.get(`${origin}/${group}`) ?? 0, shift);
     }
 
     /**
@@ -184,7 +200,7 @@ export class Palette {
 
     /**
      * @param {number} origin
-     * @param {number} [rank] of the package
+     * @param {number} [rank] of the package or module
      */
     originColor(origin, rank = 0) {
         return originColor(this.isDark, origin, rank, 0);

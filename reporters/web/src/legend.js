@@ -4,12 +4,12 @@ import { FAMILIES } from './aggregate.js';
 import { GROWTH_STEPS, SIZE_STEPS } from './color.js';
 import { byId, makeElement } from './dom.js';
 import { formatSteps } from './steps.js';
-import { KINDS, KIND_SPECIAL, ORIGINS, ORIGIN_PACKAGE } from './names.js';
+import { KINDS, KIND_SPECIAL, ORIGINS } from './names.js';
 
 /** @typedef {import('./app.js').App} App */
 
-/** The legend's packages: more are not told apart by their colours, smaller ones not seen. */
-const NAMED_PACKAGES = 4;
+/** The legend's packages and native modules: more are not told apart by their colours, smaller ones not seen. */
+const NAMED_GROUPS = 4;
 const NAMED_AREA = 0.02;
 
 /** @param {string} color */
@@ -78,17 +78,16 @@ function addOrigins(app) {
     const origins = app.names.origins();
     ORIGINS.forEach((name, origin) => {
         if (!origins.has(origin)) return;
-        if (origin !== ORIGIN_PACKAGE) {
-            return addEntry(app, palette.originColor(origin), name, `o${origin}`);
-        }
-        const named = palette.packages.filter(({ area }) => area >= NAMED_AREA);
-        const count = Math.min(named.length, NAMED_PACKAGES);
+        const groups = palette.groups[origin];
+        if (!groups) return addEntry(app, palette.originColor(origin), name, `o${origin}`);
+        const named = groups.filter(({ area }) => area >= NAMED_AREA);
+        const count = Math.min(named.length, NAMED_GROUPS);
         for (let rank = 0; rank < count; rank++) {
             const { name: group } = named[rank];
             addEntry(app, palette.originColor(origin, rank), group, `o${origin}/${group}`);
         }
-        if (palette.packages.length > count) {
-            const rest = count > 0 ? 'other packages' : 'packages';
+        if (groups.length > count) {
+            const rest = count > 0 ? `other ${name}` : name;
             addEntry(app, palette.originColor(origin, count), rest);
         }
     });

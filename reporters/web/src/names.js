@@ -23,7 +23,7 @@ export const KIND_GROUP = 4;
 
 const MODULE_CODE = '<module>';
 
-/** @typedef {{origin: number, group: string}} Origin group: the package, where it is of one */
+/** @typedef {{origin: number, group: string}} Origin group: the package, or the native module */
 
 /**
  * @param {import('./model.js').Frames} frames
@@ -49,8 +49,8 @@ export class Names {
         this.foundModules = [];
         /** @type {string[]} by frame */
         this.foundKeys = [];
-        /** @type {Map<string, number> | null} */
-        this.foundPackages = null;
+        /** @type {Record<number, Map<string, number>>} by origin */
+        this.foundGroups = {};
         /** @type {Map<number, string>} short path by string number of the file */
         this.paths = new Map();
         /** @type {Origin[]} by frame */
@@ -140,8 +140,13 @@ export class Names {
         if (frames.kind[frame] >= KIND_SPECIAL || frames.isRuntime[frame]) {
             return { origin: ORIGIN_RUNTIME, group: '' };
         }
-        if (frames.kind[frame] !== KIND_PYTHON) return { origin: ORIGIN_NATIVE, group: '' };
         const file = this.fileOf(frame);
+        if (frames.kind[frame] !== KIND_PYTHON) {
+            const { directory } = this.model.meta;
+            const isOwn = directory && directory !== '/' && file.startsWith(directory + '/');
+            if (isOwn) return { origin: ORIGIN_OWN, group: '' };
+            return { origin: ORIGIN_NATIVE, group: this.moduleOf(frame) };
+        }
         const inPackage = file.match(/\/(?:site|dist)-packages\/([^/]+)/);
         if (inPackage) return { origin: ORIGIN_PACKAGE, group: inPackage[1].replace(/\.py$/, '') };
         if (/\/lib\/python3[^/]*\//.test(file) || file.startsWith('<frozen ')) {
@@ -162,7 +167,9 @@ export class Names {
         if (frames.kind[frame] >= KIND_SPECIAL) return '';
         if (frames.kind[frame] !== KIND_PYTHON) {
             const module = frames.module[frame];
-            return module ? string(module - 1).replace(/^.*\//, '') : 'native code';
+            if (!module) return 'native code';
+            // An extension of Python without what it was built for.
+            return string(module - 1).replace(/^.*\/|\.(?:cpython-[^.]*|abi3)(?=\.so)/g, '');
         }
         const { origin, group } = this.originOf(frame);
         if (origin === ORIGIN_PACKAGE) return group;
@@ -195,15 +202,16 @@ export class Names {
     }
 
     /**
-     * @returns {Map<string, number>} the packages, those with the largest boxes first, with the area
-     *     of their boxes at the peak of the whole run, where the root's is 1
+     * @param {number} wanted an origin
+     * @returns {Map<string, number>} its packages or modules, those with the largest boxes first, with
+     *     the area of their boxes at the peak of the whole run, where the root's is 1
      */
-    packages() {
-        return (this.foundPackages ??= this.findPackages());
+    groupsOf(wanted) {
+        return (this.foundGroups[wanted] ??= this.findGroups(wanted));
     }
 
-    /** @returns {Map<string, number>} */
-    findPackages() {
+    /** @param {number} wanted @returns {Map<string, number>} */
+    findGroups(wanted) {
         const { nodes, rows } = this.model;
         const total = new Float64Array(nodes.count);
         for (let i = 0; i < rows.count; i++) total[rows.node[i]] += rows.bytes[VIEW_PEAK][i];
@@ -212,7 +220,7 @@ export class Names {
         for (let i = nodes.count - 1; i > 0; i--) {
             total[nodes.parent[i]] += total[i];
             const { origin, group } = this.originOf(nodes.frame[i]);
-            if (origin === ORIGIN_PACKAGE) areas.set(group, (areas.get(group) ?? 0) + total[i]);
+            if (origin === wanted) areas.set(group, (areas.get(group) ?? 0) + total[i]);
         }
         const sorted = [...areas].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
         return new Map(sorted.map(([name, area]) => [name, area / (total[0] || 1)]));

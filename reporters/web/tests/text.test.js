@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeCaption } from '../src/caption.js';
+import { Palette } from '../src/color.js';
 import {
     formatBytes,
     formatCount,
@@ -10,7 +11,7 @@ import {
     trimZeros,
 } from '../src/format.js';
 import { Labels } from '../src/labels.js';
-import { Names } from '../src/names.js';
+import { KIND_NATIVE, Names, ORIGIN_NATIVE, ORIGIN_OWN, ORIGIN_PACKAGE } from '../src/names.js';
 import { findPath, formatLink, hashPath, parseLink } from '../src/permalink.js';
 import { readState, stateFields } from '../src/state.js';
 import { byteTicks, timeTicks } from '../src/ticks.js';
@@ -145,12 +146,41 @@ test('packages are ranked by the area of their boxes', () => {
     const files = { 4: '/x/site-packages/big/a.py', 5: '/x/dist-packages/small.py' };
     const names = new Names({ ...model, string: (number) => files[number] ?? 'f' });
     assert.deepEqual(
-        [...names.packages()],
+        [...names.groupsOf(ORIGIN_PACKAGE)],
         [
             ['big', (147 + 100 + 30) / 147],
             ['small', 100 / 147],
         ],
     );
+});
+
+test('native frames are of their module, and of the program where their source is', () => {
+    const model = smallModel();
+    const { frames } = model;
+    const [own, foreign, nameless] = [0, 1, 3];
+    for (const frame of [own, foreign, nameless]) {
+        frames.kind[frame] = KIND_NATIVE;
+        frames.module[frame] = 8;
+        frames.file[frame] = { [own]: 5, [foreign]: 6, [nameless]: 0 }[frame];
+    }
+    const texts = { 0: '', 5: '/w/solve.c', 6: '/usr/src/zlib/deflate.c', 7: 'libz.so.1' };
+    const names = new Names({
+        ...model,
+        string: (number) => texts[number] ?? 'f',
+        meta: { ...model.meta, directory: '/w' },
+    });
+    const native = { origin: ORIGIN_NATIVE, group: 'libz.so.1' };
+    assert.deepEqual(
+        [own, foreign, nameless].map((frame) => names.originOf(frame)),
+        [{ origin: ORIGIN_OWN, group: '' }, native, native],
+    );
+    assert.deepEqual([...names.groupsOf(ORIGIN_NATIVE).keys()], ['libz.so.1']);
+    texts[7] = 'fast.cpython-313-x86_64-linux-gnu.so';
+    assert.equal(new Names({ ...model, string: (number) => texts[number] }).moduleOf(0), 'fast.so');
+    const palette = new Palette(names, false);
+    assert.notEqual(palette.moduleColor(own, 0), palette.moduleColor(foreign, 0));
+    assert.equal(palette.moduleColor(foreign, 0), palette.moduleColor(nameless, 0));
+    assert.notEqual(palette.originColor(ORIGIN_NATIVE, 0), palette.originColor(ORIGIN_NATIVE, 1));
 });
 
 test('a page opens at the time it was made for, and its link leaves it', () => {
