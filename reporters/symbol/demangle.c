@@ -20,7 +20,7 @@ struct demangled {
 };
 
 /* Names of C are never tried: some older scheme might find a meaning in them. */
-static bool is_mangled(const char *name)
+bool demangler_is_mangled(const char *name)
 {
     return (strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0 ||
             strncmp(name, "_GLOBAL__", 9) == 0) &&
@@ -71,7 +71,7 @@ const char *demangler_name(struct demangler *demangler, const char *name)
     uint64_t hash = hash_index_mix((uintptr_t)name, 0);
     uint32_t found;
 
-    if (!is_mangled(name))
+    if (!demangler_is_mangled(name))
         return name;
     found = hash_index_find(&demangler->index, hash, is_of, demangler->names, name);
     if (found != HASH_INDEX_NONE)

@@ -31,6 +31,9 @@ const char *demangler_name(struct demangler *demangler, const char *name);
 /* Give it back with all its names. Context: tool. */
 void demangler_finish(struct demangler *demangler);
 
+/* Return whether a name is one of C++ or Rust as compilers write them. Context: any thread. */
+bool demangler_is_mangled(const char *name);
+
 /* Return whether names can be demangled at all. Context: any thread. */
 bool demangler_is_built_in(void);
 

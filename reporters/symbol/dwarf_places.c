@@ -193,6 +193,16 @@ static const char *text_of(Dwarf_Die *die, unsigned name)
     return dwarf_formstring(dwarf_attr_integrate(die, name, &attribute));
 }
 
+/* Another name for linkers is worth having where it says more: getaddrinfo is __GI_getaddrinfo to them. */
+static const char *mangled_name(Dwarf_Die *die)
+{
+    const char *name = text_of(die, DW_AT_linkage_name);
+
+    if (name == NULL)
+        name = text_of(die, DW_AT_MIPS_linkage_name);
+    return name != NULL && demangler_is_mangled(name) ? name : NULL;
+}
+
 static const char *name_of(const struct sweep *sweep, struct dwarf_scope *scope)
 {
     const char *name;
@@ -200,9 +210,7 @@ static const char *name_of(const struct sweep *sweep, struct dwarf_scope *scope)
     if (scope->is_named)
         return scope->name;
     scope->is_named = true;
-    name = text_of(&scope->die, DW_AT_linkage_name);
-    if (name == NULL)
-        name = text_of(&scope->die, DW_AT_MIPS_linkage_name);
+    name = mangled_name(&scope->die);
     scope->is_short = name == NULL;
     scope->name = name != NULL ? demangler_name(sweep->question->demangler, name)
                                : text_of(&scope->die, DW_AT_name);

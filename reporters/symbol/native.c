@@ -23,7 +23,7 @@
 
 /* Of processor time, for a module. */
 enum {
-    SECONDS = 300, /* the largest programs there are take a minute */
+    SECONDS = 120, /* the largest programs there are take half of it */
     QUICK_SECONDS = 20,
 };
 

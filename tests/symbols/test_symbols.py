@@ -93,7 +93,7 @@ COMPILERS = [name for name in ("gcc", "clang", "clang-14") if shutil.which(name)
 
 def run(*words, **options):
     return subprocess.run([str(word) for word in words], check=True, capture_output=True, text=True,
-                          **options).stdout
+                          errors="replace", **options).stdout
 
 
 @pytest.fixture(name="probe", scope="session")
