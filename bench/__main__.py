@@ -7,6 +7,7 @@ import tempfile
 
 import figures
 import measure
+import native
 import servers
 import stored
 import streams
@@ -14,7 +15,7 @@ import suites
 import symbols
 import tools
 
-SECTIONS = {**figures.SECTIONS, "suite": suites.suite, "streams": streams.streams,
+SECTIONS = {**figures.SECTIONS, "native": native.native, "suite": suites.suite, "streams": streams.streams,
             "servers": servers.servers, "stored": stored.stored, "symbols": symbols.symbols}
 HEAD = ("figure", "plain", "memtrack", "at most", "holds", "whole tree", "memray", "heaptrack")
 

@@ -47,9 +47,10 @@ class Memray(Tool):
 @dataclasses.dataclass
 class Heaptrack(Tool):
     binary: str = ""
+    options: tuple = ()
 
     def wrap(self, argv):
-        return [self.binary, "-o", str(self.capture), *argv]
+        return [self.binary, *self.options, "-o", str(self.capture), *argv]
 
 
 def heaptrack(folder):
