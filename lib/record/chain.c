@@ -39,8 +39,8 @@ static bool pop_all(struct context *context)
     return !context->must_pop;
 }
 
-/* Make one record of a delta. Returns its slots. */
-static unsigned delta_fill(struct slot *record, enum slot_op op, uint32_t pop,
+/* Make one record of a delta. pop: with what the op says besides. Returns its slots. */
+static unsigned delta_fill(struct slot *record, enum slot_op op, uint64_t pop,
                            const uint64_t *frames, uint32_t count_frames)
 {
     unsigned count_slots = 1;
@@ -64,9 +64,9 @@ static uint32_t delta_slots(uint32_t count_frames)
 
 /*
  * Put a delta behind what is in scratch. All that has no room in one group beside the event goes ahead, in
- * groups of its own.
+ * groups of its own. last: what the last record of it says besides.
  */
-static bool delta_put(struct context *context, enum slot_op op, uint32_t pop,
+static bool delta_put(struct context *context, enum slot_op op, uint64_t pop, uint64_t last,
                       const uint64_t *frames, uint32_t count_frames, unsigned *count_slots)
 {
     uint32_t done = 0;
@@ -84,8 +84,8 @@ static bool delta_put(struct context *context, enum slot_op op, uint32_t pop,
         done += DELTA_MAX_FRAMES;
         pop = 0;
     }
-    *count_slots +=
-        delta_fill(context->scratch + *count_slots, op, pop, frames + done, count_frames - done);
+    *count_slots += delta_fill(context->scratch + *count_slots, op, pop | last, frames + done,
+                               count_frames - done);
     return true;
 }
 
@@ -120,8 +120,8 @@ bool chain_update(struct context *context, const struct call_site *site, unsigne
     has_python = (mode & PROCESS_WALKS_PYTHON) != 0 && update_python(context, &python);
     has_native = (mode & PROCESS_WALKS_NATIVE) != 0 && native_update(context, site, &native);
     if (has_python &&
-        !delta_put(context, OP_PY, python.pop, python.pushed, python.push, ret_count_slots))
+        !delta_put(context, OP_PY, python.pop, 0, python.pushed, python.push, ret_count_slots))
         return false;
-    return !has_native ||
-           delta_put(context, OP_NATIVE, native.pop, native.pushed, native.push, ret_count_slots);
+    return !has_native || delta_put(context, OP_NATIVE, native.pop, native.memo, native.pushed,
+                                    native.push, ret_count_slots);
 }

@@ -11,6 +11,7 @@
 #include "base/syscalls.h"
 #include "unwind/cfi.h"
 #include "unwind/frame.h"
+#include "unwind/memo.h"
 #include "unwind/objects.h"
 #include "unwind/places.h"
 #include "unwind/rows.h"
@@ -87,6 +88,17 @@ static __attribute__((noinline)) bool grow(struct unwind_thread *thread, uint32_
     thread->capacity = capacity;
     if (old != NULL)
         sys_unmap(old, old_bytes);
+    return true;
+}
+
+/* Get the thread's first memory. Without memos it goes on. */
+static bool begin(struct unwind_thread *thread)
+{
+    if (!grow(thread, 0))
+        return false;
+    thread->memos = sys_map_wiped(sizeof(*thread->memos));
+    if (thread->memos != NULL)
+        atomic_fetch_add_explicit(&memory_bytes, sizeof(*thread->memos), memory_order_relaxed);
     return true;
 }
 
@@ -400,20 +412,114 @@ static inline struct next_frame next_of(const struct unwind_state *state)
                                state->is_exact ? FRAME_IS_EXACT : 0};
 }
 
+/*
+ * Whether a memo is the stack now. Its words are those that a walk would read, in the order in which it
+ * would: so none is read that it would not reach.
+ */
+static bool is_memo(const struct unwind_thread *thread, const struct memo *memo,
+                    const struct next_frame *next)
+{
+    const struct unwind_frame *frame = &memo->frames[memo->depth - memo->base - 1];
+
+    if (!is_at(next, frame))
+        return false;
+    for (; frame > memo->frames; frame--)
+        if ((frame->how & FRAME_IS_BARRIER) != 0 || !frame_is_unchanged(&frame[-1]))
+            return false;
+    if ((frame->how & (FRAME_IS_BARRIER | FRAME_IS_MARK)) != 0)
+        return false;
+    return memo->base == 0 ||
+           (frame_is_unchanged(&memo->outer) && verify(thread->frames, memo->base) == 0);
+}
+
+/* Look whether the stack is one that was. Returns the memo, NULL when it is none. */
+static const struct memo *find_memo(const struct unwind_thread *thread,
+                                    const struct next_frame *next)
+{
+    for (unsigned i = 0; i < MEMO_COUNT; i++) {
+        const struct memo *memo = &thread->memos->memos[i];
+
+        if (memo->depth != 0 && is_memo(thread, memo, next))
+            return memo;
+    }
+    return NULL;
+}
+
+/* The stack is a memo's: make it the thread's. */
+static void recall(struct unwind_thread *thread, const struct memo *memo,
+                   const struct next_frame *next, struct unwind_delta *ret_delta)
+{
+    memcpy(thread->frames + memo->base, memo->frames,
+           (memo->depth - memo->base) * sizeof(memo->frames[0]));
+    thread->depth = memo->depth;
+    if (memo->base > 0)
+        renew(&thread->frames[memo->base - 1], memo->outer.fp, memo->outer.how);
+    renew(&thread->frames[memo->depth - 1], next->fp, next->how);
+    memos_cut(thread->memos, memo->base);
+    *ret_delta = (struct unwind_delta){
+        .memo = NATIVE_MEMO_RECALL | (uint64_t)(memo - thread->memos->memos) << NATIVE_MEMO_SHIFT};
+}
+
+/* Keep the thread's stack, which is new to the reader but for its first so many frames. */
+static uint64_t make_memo(struct unwind_thread *thread, uint32_t kept)
+{
+    struct memos *memos = thread->memos;
+    uint32_t number = memos->next++ % MEMO_COUNT, base = memo_base(thread->depth);
+    struct memo *memo = &memos->memos[number];
+
+    memos_cut(memos, kept);
+    memcpy(memo->frames, thread->frames + base, (thread->depth - base) * sizeof(memo->frames[0]));
+    if (base > 0)
+        memo->outer = thread->frames[base - 1];
+    memo->base = base;
+    memo->depth = thread->depth;
+    return NATIVE_MEMO_MAKE | (uint64_t)number << NATIVE_MEMO_SHIFT;
+}
+
+/* Whether the stack is what it was, in the fewest steps. */
+static inline bool is_same(struct unwind_thread *thread, const struct next_frame *next)
+{
+    uint32_t depth = thread->depth;
+
+    if (depth == 0 || !is_at(next, &thread->frames[depth - 1]) ||
+        verify(thread->frames, depth) != 0)
+        return false;
+    renew(&thread->frames[depth - 1], next->fp, next->how);
+    return true;
+}
+
 bool unwind_update(struct unwind_thread *thread, const struct unwind_state *from,
                    const struct unwind_helper *helper, struct unwind_delta *ret_delta)
 {
     uint32_t generation = atomic_load_explicit(&rows_generation, memory_order_acquire);
     uint32_t before = thread->depth;
     struct walk walk = {.limit = step_limit(from->sp), .left = before};
+    struct next_frame next;
+    bool uses_memos;
 
     if (unlikely(thread->generation != generation)) {
         walk.left = thread->depth = 0; /* nothing of it is known any more */
+        if (thread->memos != NULL)
+            memos_forget(thread->memos);
         thread->generation = generation;
     }
-    if (unlikely(thread->capacity == 0) && !grow(thread, 0))
+    if (unlikely(thread->capacity == 0) && !begin(thread))
         return false;
-    run(thread, &walk, next_of(from));
+    next = next_of(from);
+    uses_memos = thread->memos != NULL && memos_are_used(thread->memos);
+    if (uses_memos) {
+        const struct memo *memo;
+
+        if (is_same(thread, &next))
+            return false;
+        memo = find_memo(thread, &next);
+        memos_note(thread->memos, memo != NULL);
+        if (memo != NULL) {
+            recall(thread, memo, &next, ret_delta);
+            return true;
+        }
+    }
+    run(thread, &walk, next);
     trim(thread, &walk);
     thread->eager = walk.count < EAGER_MAX ? walk.count : EAGER_MAX;
     if (likely(walk.count == 0) && walk.kept == before)
@@ -424,6 +530,11 @@ bool unwind_update(struct unwind_thread *thread, const struct unwind_state *from
     ret_delta->pop = before - walk.kept;
     ret_delta->push = settle(thread, &walk, helper);
     ret_delta->pushed = thread->pushed;
+    ret_delta->memo = 0;
+    if (uses_memos)
+        ret_delta->memo = make_memo(thread, walk.kept);
+    else if (thread->memos != NULL)
+        memos_cut(thread->memos, walk.kept);
     return true;
 }
 
@@ -451,12 +562,14 @@ bool unwind_give_up(struct unwind_thread *thread, struct unwind_delta *ret_delta
 
     if (before == 1 && thread->frames[0].pc == SPECIAL_UNWINDER)
         return false;
-    if (thread->capacity == 0 && !grow(thread, 0))
+    if (thread->capacity == 0 && !begin(thread))
         return false;
     atomic_fetch_add_explicit(&stuck_count, 1, memory_order_relaxed);
     put_mark(thread, SPECIAL_UNWINDER);
     thread->depth = 1;
-    *ret_delta = (struct unwind_delta){before, 1, thread->pushed};
+    if (thread->memos != NULL)
+        memos_forget(thread->memos);
+    *ret_delta = (struct unwind_delta){before, 1, thread->pushed, 0};
     return true;
 }
 
@@ -477,6 +590,8 @@ bool unwind_find_function(uintptr_t address, uintptr_t *ret_start, uintptr_t *re
 void unwind_forget(struct unwind_thread *thread)
 {
     thread->depth = 0;
+    if (thread->memos != NULL)
+        memos_forget(thread->memos);
 }
 
 void unwind_note_free(const void *block)

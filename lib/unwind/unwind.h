@@ -33,6 +33,7 @@ struct unwind_thread {
     uint64_t *pushed;            /* room for capacity frames */
     uint32_t depth, capacity;
     uint32_t generation; /* of the rows, at the last walk */
+    struct memos *memos; /* NULL: no memory for them */
     uint32_t eager;      /* frames that the last walk found to be new: so many are not looked for */
 };
 
@@ -41,6 +42,7 @@ struct unwind_delta {
     uint32_t pop;
     uint32_t push;
     const uint64_t *pushed; /* protocol.h frames; valid until the next walk of this thread */
+    uint64_t memo;          /* NATIVE_MEMO_*, and the number; 0: none. RECALL: pop and push are 0 */
 };
 
 /* Whether a frame runs the interpreter's evaluation loop. */

@@ -8,6 +8,7 @@
 #include "memtrack/protocol.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 uint32_t chain_pop(struct chain *chain, uint32_t count)
 {
@@ -52,6 +53,37 @@ bool chain_move(struct chain *chain, struct trie_nodes *nodes, uint64_t offset)
     frame = (frame & ~((UINT64_C(1) << FRAME_OFFSET_BITS) - 1)) | offset;
     chain->nodes[chain->depth - 1] = trie_node(nodes, outer, frame);
     return true;
+}
+
+bool chain_make_memo(const struct chain *chain, struct chain_memo *memo)
+{
+    uint32_t base = memo_base(chain->depth);
+
+    *memo = (struct chain_memo){0};
+    if (chain->depth == 0 || chain->beyond > 0)
+        return false;
+    memo->base = base;
+    memo->depth = chain->depth;
+    memcpy(memo->nodes, chain->nodes + base, (chain->depth - base) * sizeof(memo->nodes[0]));
+    return true;
+}
+
+bool chain_recall(struct chain *chain, const struct chain_memo *memo)
+{
+    /* A chain that was once as deep has the room. */
+    if (memo->depth == 0 || memo->base > chain->depth || chain->beyond > 0)
+        return false;
+    memcpy(chain->nodes + memo->base, memo->nodes,
+           (memo->depth - memo->base) * sizeof(memo->nodes[0]));
+    chain->depth = memo->depth;
+    return true;
+}
+
+void chain_cut_memos(struct chain_memo *memos, uint32_t depth)
+{
+    for (unsigned i = 0; i < MEMO_COUNT; i++)
+        if (memos[i].base > depth)
+            memos[i].depth = 0;
 }
 
 void chain_finish(struct chain *chain)

@@ -7,6 +7,8 @@
 #ifndef COLLECT_CHAIN_H
 #define COLLECT_CHAIN_H
 
+#include "memtrack/protocol.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,6 +17,12 @@ struct trie_nodes;
 
 enum {
     CHAIN_MAX_DEPTH = 1 << 17,
+};
+
+/* The inner end of a chain, kept: the nodes from base on. All zero bytes is none. */
+struct chain_memo {
+    uint32_t base, depth; /* depth 0: there is none */
+    uint32_t nodes[MEMO_FRAMES];
 };
 
 /* All zero bytes is an empty chain. */
@@ -46,6 +54,20 @@ void chain_push(struct chain *chain, struct trie_nodes *nodes, uint64_t frame);
  * Returns false when there is none: the stream is damaged. Context: drain thread.
  */
 bool chain_move(struct chain *chain, struct trie_nodes *nodes, uint64_t offset);
+
+/*
+ * Keep the inner end of a chain. Returns false when it has frames that are not kept. Context: drain thread.
+ */
+bool chain_make_memo(const struct chain *chain, struct chain_memo *memo);
+
+/*
+ * The chain is what a memo holds again.
+ * Returns false when there is none: the stream is damaged. Context: drain thread.
+ */
+bool chain_recall(struct chain *chain, const struct chain_memo *memo);
+
+/* Forget the memos that count on frames from this depth on. Context: drain thread. */
+void chain_cut_memos(struct chain_memo *memos, uint32_t depth);
 
 /* Give the memory back; the chain is empty then. Context: drain thread. */
 void chain_finish(struct chain *chain);

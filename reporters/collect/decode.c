@@ -234,6 +234,21 @@ static bool name_native(struct ring_reader *reader, struct sink *sink, uint64_t 
     return true;
 }
 
+/* What a native delta says of stacks that may come again, behind its pop and push. */
+static void take_memo(struct ring_reader *reader, struct sink *sink, uint64_t w0)
+{
+    struct chain_memo *memo = &reader->native_memos[w0 >> NATIVE_MEMO_SHIFT & NATIVE_MEMO_MASK];
+    bool is_right = true;
+
+    if ((w0 & NATIVE_MEMO_RECALL) != 0) {
+        is_right = chain_recall(&reader->native_chain, memo);
+        chain_cut_memos(reader->native_memos, memo->base);
+    } else if ((w0 & NATIVE_MEMO_MAKE) != 0) {
+        is_right = chain_make_memo(&reader->native_chain, memo);
+    }
+    sink->counts.faults += !is_right;
+}
+
 /* Returns false when it waits for the name of a frame. */
 static bool take_delta(struct ring_reader *reader, struct sink *sink, uint64_t number, uint64_t w0,
                        uint64_t w1)
@@ -251,8 +266,12 @@ static bool take_delta(struct ring_reader *reader, struct sink *sink, uint64_t n
             return false;
     if (chain_pop(chain, slots_delta_pop(w0)) != 0)
         sink->counts.faults++;
+    if (is_native)
+        chain_cut_memos(reader->native_memos, chain->depth);
     for (uint32_t i = 0; i < count; i++)
         chain_push(chain, nodes, frames[i]);
+    if (is_native)
+        take_memo(reader, sink, w0);
     return true;
 }
 

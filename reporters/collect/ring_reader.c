@@ -25,6 +25,7 @@ void ring_reader_begin(struct ring_reader *reader, struct sink *sink, struct pro
     reader->cursor_seen = reader->position;
     reader->stream = (struct stream){.number = ++sink->stream_count, .process = process->number};
     memset(reader->stack_cache, 0, sizeof(reader->stack_cache));
+    memset(reader->native_memos, 0, sizeof(reader->native_memos));
     process->ring_count++;
 }
 

@@ -58,6 +58,7 @@ struct ring_reader {
     struct process *process;
     struct stream stream;
     struct chain chain, native_chain;
+    struct chain_memo native_memos[MEMO_COUNT];
     struct blob blob;
     struct stack_cache stack_cache[STACK_CACHE_COUNT];
     uint32_t tid;
