@@ -283,9 +283,8 @@ enum slot_op {
 #define MOVED_MASK         UINT64_C(0xffffff) /* of both */
 
 /*
- * OP_NATIVE, bits 48-52: what reader and thread keep of stacks that may come again (MEMO_*). A memo is a chain's
- * inner end, from memo_base() of its depth on. One whose base is above what a later delta or memo has left of the
- * chain is gone; so are all when the chain is emptied.
+ * OP_NATIVE, bits 48-52: what both sides keep of stacks that may come again. A memo is a chain's inner end, from
+ * memo_base() of its depth on. It is gone when a later delta or memo has left less than that base of the chain.
  */
 #define NATIVE_MEMO_SHIFT 48
 #define NATIVE_MEMO_MASK  UINT64_C(7)         /* number of a memo */
@@ -298,14 +297,6 @@ enum {
     MEMO_FRAMES = 12, /* of one, at most */
     MEMO_BASE_STEP = 8,
 };
-
-/* Where the memo of a chain begins: rarely at another depth, so that memos stand on one base. */
-static inline uint32_t memo_base(uint32_t depth)
-{
-    return depth < MEMO_FRAMES - MEMO_BASE_STEP
-               ? 0
-               : (depth - (MEMO_FRAMES - MEMO_BASE_STEP)) / MEMO_BASE_STEP * MEMO_BASE_STEP;
-}
 
 /* OP_PY, OP_NATIVE: this pop count empties the chain. */
 #define DELTA_POP_ALL    UINT32_C(0xffffff)

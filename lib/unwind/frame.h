@@ -48,4 +48,48 @@ static inline bool frame_is_unchanged(const struct unwind_frame *frame)
            *(const uintptr_t *)frame_slot(frame) == frame->fp;
 }
 
+/* The frame that comes next: its state, and what is known of it. */
+struct next_frame {
+    uintptr_t pc, sp, fp;
+    uint64_t how; /* where fp was read, and whether pc is exact: as unwind_frame.how */
+};
+
+/* Whether the next frame is one of the last walk's, as far as it matters from there on. Context: hot path. */
+static inline __attribute__((always_inline)) bool frame_is_at(const struct next_frame *next,
+                                                              const struct unwind_frame *frame)
+{
+    return frame->sp == next->sp && frame->pc == next->pc &&
+           ((frame->how ^ next->how) & FRAME_IS_EXACT) == 0 &&
+           ((frame->how & FRAME_NEEDS_FP) == 0 || frame->fp == next->fp);
+}
+
+/* Put what is now in the place of what was read last time: of a frame that stays, where it is met. Context: hot path. */
+static inline void frame_renew(struct unwind_frame *frame, uintptr_t fp, uint64_t how)
+{
+    frame->fp = fp;
+    frame->how = (frame->how & ~FRAME_SLOT_MASK) | (how & FRAME_SLOT_MASK);
+}
+
+/*
+ * A state that was reached is frames[left - 1]. Find how far outwards the stack is what it was.
+ * Returns the index of the outermost frame that is known to be. Context: hot path.
+ */
+static inline __attribute__((always_inline)) uint32_t
+frame_verify(const struct unwind_frame *frames, uint32_t left)
+{
+    const struct unwind_frame *frame = &frames[left - 1];
+
+    for (; frame > frames; frame--) {
+        if (unlikely((frame->how & FRAME_IS_BARRIER) != 0)) {
+            /* What was not found last time is not looked for each time. */
+            if (frame == frames + 1 && (frame[-1].how & FRAME_IS_MARK) != 0)
+                return 0;
+            break;
+        }
+        if (unlikely(!frame_is_unchanged(&frame[-1])))
+            break;
+    }
+    return (uint32_t)(frame - frames);
+}
+
 #endif

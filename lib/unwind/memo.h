@@ -10,13 +10,14 @@
 
 #include "unwind/frame.h"
 
-#include <memtrack/protocol.h>
+#include <memtrack/memo.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 enum {
     MEMO_PATIENCE =
         16, /* looks in vain, less those that were not, until they cost more than they save */
+    MEMO_GAIN = 3,    /* looks in vain that one that was not makes up for */
     MEMO_PAUSE = 512, /* walks until it is tried again */
 };
 
@@ -48,7 +49,7 @@ static inline bool memos_are_used(struct memos *memos)
 static inline void memos_note(struct memos *memos, bool is_found)
 {
     if (is_found) {
-        memos->score += memos->score < MEMO_PATIENCE;
+        memos->score += memos->score < MEMO_PATIENCE ? MEMO_GAIN : 0;
     } else if (--memos->score < -MEMO_PATIENCE) {
         memos->pause = MEMO_PAUSE;
     }
@@ -68,5 +69,21 @@ static inline void memos_cut(struct memos *memos, uint32_t depth)
         if (memos->memos[i].base > depth)
             memos->memos[i].depth = 0;
 }
+
+/*
+ * Look whether the stack is one that was.
+ * next: the state that it begins with. Returns the memo, NULL when it is none. Context: hot path.
+ */
+const struct memo *memo_find(const struct unwind_thread *thread, const struct next_frame *next);
+
+/* The stack is a memo's: make it the thread's. Context: hot path. */
+void memo_recall(struct unwind_thread *thread, const struct memo *memo,
+                 const struct next_frame *next, struct unwind_delta *ret_delta);
+
+/*
+ * Keep the thread's stack, which is new to the reader but for its first so many frames.
+ * Returns what the delta says of it. Context: hot path.
+ */
+uint64_t memo_make(struct unwind_thread *thread, uint32_t kept);
 
 #endif

@@ -29,12 +29,6 @@ enum {
     FRAME_BYTES = 2 * sizeof(struct unwind_frame) + sizeof(uint64_t),
 };
 
-/* The frame that comes next: its state, and what is known of it. */
-struct next_frame {
-    uintptr_t pc, sp, fp;
-    uint64_t how; /* where fp was read, and whether pc is exact: as unwind_frame.how */
-};
-
 /* A walk under way. */
 struct walk {
     uintptr_t limit;
@@ -184,44 +178,6 @@ add_frame(struct unwind_thread *thread, struct walk *walk, const struct next_fra
     return frame;
 }
 
-/* Whether the next frame is one of the last walk's, as far as it matters from there on. */
-static inline __attribute__((always_inline)) bool is_at(const struct next_frame *next,
-                                                        const struct unwind_frame *frame)
-{
-    return frame->sp == next->sp && frame->pc == next->pc &&
-           ((frame->how ^ next->how) & FRAME_IS_EXACT) == 0 &&
-           ((frame->how & FRAME_NEEDS_FP) == 0 || frame->fp == next->fp);
-}
-
-/* Put what is now in the place of what was read last time: of a frame that stays, where it is met. */
-static inline void renew(struct unwind_frame *frame, uintptr_t fp, uint64_t how)
-{
-    frame->fp = fp;
-    frame->how = (frame->how & ~FRAME_SLOT_MASK) | (how & FRAME_SLOT_MASK);
-}
-
-/*
- * The next frame is frames[left - 1]. Find how far outwards the stack is what it was.
- * Returns the index of the outermost frame that is known to be.
- */
-static inline __attribute__((always_inline)) uint32_t verify(const struct unwind_frame *frames,
-                                                             uint32_t left)
-{
-    const struct unwind_frame *frame = &frames[left - 1];
-
-    for (; frame > frames; frame--) {
-        if (unlikely((frame->how & FRAME_IS_BARRIER) != 0)) {
-            /* What was not found last time is not looked for each time. */
-            if (frame == frames + 1 && (frame[-1].how & FRAME_IS_MARK) != 0)
-                return 0;
-            break;
-        }
-        if (unlikely(!frame_is_unchanged(&frame[-1])))
-            break;
-    }
-    return (uint32_t)(frame - frames);
-}
-
 /*
  * Frames from walk->left - 1 outwards to this one are what they were, and the step from there is not. Go there,
  * without steps. Returns false where there is no room.
@@ -269,12 +225,12 @@ static inline __attribute__((always_inline)) bool go_out(struct unwind_thread *t
 static inline __attribute__((always_inline)) bool meet(struct unwind_thread *thread,
                                                        struct walk *walk, struct next_frame *next)
 {
-    uint32_t same = verify(thread->frames, walk->left);
+    uint32_t same = frame_verify(thread->frames, walk->left);
     struct next_frame aside;
     bool is_done;
 
     if (likely(same == 0)) {
-        renew(&thread->frames[walk->left - 1], next->fp, next->how);
+        frame_renew(&thread->frames[walk->left - 1], next->fp, next->how);
         walk->kept = walk->left;
         return true;
     }
@@ -299,7 +255,7 @@ static inline void run(struct unwind_thread *thread, struct walk *walk, struct n
         while (left > 0 && thread->frames[left - 1].sp < next.sp)
             left--;
         walk->left = left;
-        if (left > 0 && is_at(&next, &thread->frames[left - 1]) && meet(thread, walk, &next))
+        if (left > 0 && frame_is_at(&next, &thread->frames[left - 1]) && meet(thread, walk, &next))
             return;
         if (!go_out(thread, walk, &next))
             return;
@@ -324,9 +280,9 @@ static inline void trim(struct unwind_thread *thread, struct walk *walk)
 
         frame = &thread->frames[walk->kept];
         next = (struct next_frame){fresh->pc, fresh->sp, fresh->fp, fresh->how};
-        if (!is_at(&next, frame))
+        if (!frame_is_at(&next, frame))
             break;
-        renew(frame, fresh->fp, fresh->how);
+        frame_renew(frame, fresh->fp, fresh->how);
     }
 }
 
@@ -412,79 +368,15 @@ static inline struct next_frame next_of(const struct unwind_state *state)
                                state->is_exact ? FRAME_IS_EXACT : 0};
 }
 
-/*
- * Whether a memo is the stack now. Its words are those that a walk would read, in the order in which it
- * would: so none is read that it would not reach.
- */
-static bool is_memo(const struct unwind_thread *thread, const struct memo *memo,
-                    const struct next_frame *next)
-{
-    const struct unwind_frame *frame = &memo->frames[memo->depth - memo->base - 1];
-
-    if (!is_at(next, frame))
-        return false;
-    for (; frame > memo->frames; frame--)
-        if ((frame->how & FRAME_IS_BARRIER) != 0 || !frame_is_unchanged(&frame[-1]))
-            return false;
-    if ((frame->how & (FRAME_IS_BARRIER | FRAME_IS_MARK)) != 0)
-        return false;
-    return memo->base == 0 ||
-           (frame_is_unchanged(&memo->outer) && verify(thread->frames, memo->base) == 0);
-}
-
-/* Look whether the stack is one that was. Returns the memo, NULL when it is none. */
-static const struct memo *find_memo(const struct unwind_thread *thread,
-                                    const struct next_frame *next)
-{
-    for (unsigned i = 0; i < MEMO_COUNT; i++) {
-        const struct memo *memo = &thread->memos->memos[i];
-
-        if (memo->depth != 0 && is_memo(thread, memo, next))
-            return memo;
-    }
-    return NULL;
-}
-
-/* The stack is a memo's: make it the thread's. */
-static void recall(struct unwind_thread *thread, const struct memo *memo,
-                   const struct next_frame *next, struct unwind_delta *ret_delta)
-{
-    memcpy(thread->frames + memo->base, memo->frames,
-           (memo->depth - memo->base) * sizeof(memo->frames[0]));
-    thread->depth = memo->depth;
-    if (memo->base > 0)
-        renew(&thread->frames[memo->base - 1], memo->outer.fp, memo->outer.how);
-    renew(&thread->frames[memo->depth - 1], next->fp, next->how);
-    memos_cut(thread->memos, memo->base);
-    *ret_delta = (struct unwind_delta){
-        .memo = NATIVE_MEMO_RECALL | (uint64_t)(memo - thread->memos->memos) << NATIVE_MEMO_SHIFT};
-}
-
-/* Keep the thread's stack, which is new to the reader but for its first so many frames. */
-static uint64_t make_memo(struct unwind_thread *thread, uint32_t kept)
-{
-    struct memos *memos = thread->memos;
-    uint32_t number = memos->next++ % MEMO_COUNT, base = memo_base(thread->depth);
-    struct memo *memo = &memos->memos[number];
-
-    memos_cut(memos, kept);
-    memcpy(memo->frames, thread->frames + base, (thread->depth - base) * sizeof(memo->frames[0]));
-    if (base > 0)
-        memo->outer = thread->frames[base - 1];
-    memo->base = base;
-    memo->depth = thread->depth;
-    return NATIVE_MEMO_MAKE | (uint64_t)number << NATIVE_MEMO_SHIFT;
-}
-
 /* Whether the stack is what it was, in the fewest steps. */
 static inline bool is_same(struct unwind_thread *thread, const struct next_frame *next)
 {
     uint32_t depth = thread->depth;
 
-    if (depth == 0 || !is_at(next, &thread->frames[depth - 1]) ||
-        verify(thread->frames, depth) != 0)
+    if (depth == 0 || !frame_is_at(next, &thread->frames[depth - 1]) ||
+        frame_verify(thread->frames, depth) != 0)
         return false;
-    renew(&thread->frames[depth - 1], next->fp, next->how);
+    frame_renew(&thread->frames[depth - 1], next->fp, next->how);
     return true;
 }
 
@@ -512,10 +404,10 @@ bool unwind_update(struct unwind_thread *thread, const struct unwind_state *from
 
         if (is_same(thread, &next))
             return false;
-        memo = find_memo(thread, &next);
+        memo = memo_find(thread, &next);
         memos_note(thread->memos, memo != NULL);
         if (memo != NULL) {
-            recall(thread, memo, &next, ret_delta);
+            memo_recall(thread, memo, &next, ret_delta);
             return true;
         }
     }
@@ -532,7 +424,7 @@ bool unwind_update(struct unwind_thread *thread, const struct unwind_state *from
     ret_delta->pushed = thread->pushed;
     ret_delta->memo = 0;
     if (uses_memos)
-        ret_delta->memo = make_memo(thread, walk.kept);
+        ret_delta->memo = memo_make(thread, walk.kept);
     else if (thread->memos != NULL)
         memos_cut(thread->memos, walk.kept);
     return true;

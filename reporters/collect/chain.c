@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "collect/trie.h"
+#include "memtrack/memo.h"
 #include "memtrack/protocol.h"
 
 #include <stdlib.h>

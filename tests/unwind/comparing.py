@@ -7,7 +7,7 @@ import tracked
 # As struct counts of c/compare.h has them.
 NAMES = ("walks", "stacks", "frames", "mismatches", "libunwind", "cached", "stuck", "stuck_alike",
          "truncated", "unchecked", "by_steps", "by_glibc", "instructions", "instructions_libc",
-         "instructions_loader", "guessed", "forgotten")
+         "instructions_loader", "guessed", "forgotten", "recalled")
 
 
 class Compared:

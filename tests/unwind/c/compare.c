@@ -6,6 +6,7 @@
 #include "base/syscalls.h"
 #include "unwind/rows.h"
 
+#include <memtrack/memo.h>
 #include <memtrack/protocol.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,6 +74,27 @@ struct observer *observer_own(void)
     return observer;
 }
 
+/* Stacks that may come again: what a walk tells of them besides. */
+static void follow_memo(struct follower *follower, const struct unwind_delta *delta)
+{
+    struct followed_memo *memo =
+        &follower->memos[delta->memo >> NATIVE_MEMO_SHIFT & NATIVE_MEMO_MASK];
+
+    if ((delta->memo & NATIVE_MEMO_RECALL) != 0) {
+        if (memo->depth == 0 || memo->base > follower->depth)
+            abort();
+        memcpy(follower->chain + memo->base, memo->chain,
+               (memo->depth - memo->base) * sizeof(uint64_t));
+        follower->depth = memo->depth;
+        atomic_fetch_add_explicit(&counts->recalled, 1, memory_order_relaxed);
+    } else if ((delta->memo & NATIVE_MEMO_MAKE) != 0) {
+        memo->base = memo_base(follower->depth);
+        memo->depth = follower->depth;
+        memcpy(memo->chain, follower->chain + memo->base,
+               (memo->depth - memo->base) * sizeof(uint64_t));
+    }
+}
+
 /* Walk, and do with the chain what the walk tells. */
 static void follow(struct follower *follower, const struct unwind_state *state)
 {
@@ -85,6 +107,7 @@ static void follow(struct follower *follower, const struct unwind_state *state)
     follower->depth -= delta.pop;
     memcpy(follower->chain + follower->depth, delta.pushed, delta.push * sizeof(uint64_t));
     follower->depth += delta.push;
+    follow_memo(follower, &delta);
 }
 
 static uintptr_t address_of(uint64_t frame)

@@ -11,6 +11,8 @@
 
 #include "unwind/unwind.h"
 
+#include <memtrack/protocol.h>
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,6 +40,7 @@ struct counts {
     _Atomic uint64_t instructions_loader;
     _Atomic uint64_t guessed;   /* they differ behind a frame that no table tells of */
     _Atomic uint64_t forgotten; /* times that the loader's freeing was told of */
+    _Atomic uint64_t recalled;  /* walks that told a memo */
 };
 
 /* A stack as one of the unwinders has it, innermost first. */
@@ -47,10 +50,17 @@ struct stack {
 };
 
 /* One walker of ours, and the chain that follows what it tells, root first. */
+/* As the reader keeps them. */
+struct followed_memo {
+    uint32_t base, depth;
+    uint64_t chain[MEMO_FRAMES];
+};
+
 struct follower {
     struct unwind_thread thread;
     uint64_t *chain;
     uint32_t depth;
+    struct followed_memo memos[MEMO_COUNT];
 };
 
 /* A thread's. In memory that a forked child finds empty: it begins anew, as it does in earnest. */
