@@ -5,6 +5,7 @@
  * What holds: without -o the capture is replaced when its copy is complete, or stays as it is.
  */
 #include "capture/bundle.h"
+#include "capture/archive.h"
 
 #include "commands.h"
 #include "exit_status.h"
@@ -68,7 +69,7 @@ static bool open_capture(struct bundle_command *command, struct error *err)
     progress_begin(&progress, "memtrack: opening the capture", progress_stream(command));
     command->capture = capture_open(command->path, progress_step, &progress, err);
     progress_end(&progress);
-    return command->capture != NULL && bundle_is_possible(command->capture, err);
+    return command->capture != NULL && archive_is_whole(command->capture, err);
 }
 
 static bool open_output(struct bundle_command *command, struct error *err)

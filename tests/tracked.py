@@ -158,6 +158,15 @@ def explain(argv, ended):
             f"stdout: {ended.stdout[-2000:]}\nstderr: {ended.stderr[-2000:]}")
 
 
+def sums(rows):
+    """Add rows up by allocator: {allocator: (bytes, allocations)}."""
+    result = {}
+    for row in rows:
+        count_bytes, allocations = result.get(row["allocator"], (0, 0))
+        result[row["allocator"]] = (count_bytes + row["bytes"], allocations + row["allocations"])
+    return result
+
+
 def names(event):
     """Return the Python functions of an event's stack, innermost first, without qualification."""
     return [short_name(frame["function"]) for frame in event["stack"] if frame["kind"] == "python"]

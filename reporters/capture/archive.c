@@ -59,15 +59,10 @@ struct archive {
     struct error *err;
 };
 
-bool archive_is_possible(const struct capture *capture, struct error *err)
+bool archive_is_whole(const struct capture *capture, struct error *err)
 {
     if (capture->damage.is_damaged) {
         *err = capture->damage.error;
-        return false;
-    }
-    if (capture->is_aggregated) {
-        error_set(err, "%s: is aggregated: it has no events that could be written smaller",
-                  capture->file);
         return false;
     }
     if (capture->state != CAPTURE_CLEAN) {
@@ -80,6 +75,16 @@ bool archive_is_possible(const struct capture *capture, struct error *err)
         return false;
     }
     return true;
+}
+
+bool archive_is_possible(const struct capture *capture, struct error *err)
+{
+    if (!capture->damage.is_damaged && capture->is_aggregated) {
+        error_set(err, "%s: is aggregated: it has no events that could be written smaller",
+                  capture->file);
+        return false;
+    }
+    return archive_is_whole(capture, err);
 }
 
 static bool fail_input(struct archive *archive, uint64_t offset, const char *what)

@@ -17,6 +17,12 @@ enum archive_result {
 };
 
 /*
+ * Say whether all of a capture is there and known: clean, without damage, of no later version.
+ * Returns false with err. Context: tool.
+ */
+bool archive_is_whole(const struct capture *capture, struct error *err);
+
+/*
  * Say whether a capture can be written again: clean, without damage, and nothing in it that this
  * version might drop. Returns false with err. Context: tool.
  */

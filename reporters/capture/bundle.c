@@ -8,7 +8,6 @@
 #include "memtrack/varint.h"
 
 enum {
-    SUPERBLOCK_AT_MINOR = 10,
     SUPERBLOCK_AT_BYTES = 12,
 };
 
@@ -19,24 +18,6 @@ struct bundle {
     void *user;
     bool has_added;
 };
-
-bool bundle_is_possible(const struct capture *capture, struct error *err)
-{
-    if (capture->damage.is_damaged) {
-        *err = capture->damage.error;
-        return false;
-    }
-    if (capture->state != CAPTURE_CLEAN) {
-        error_set(err, "%s: is not finished: wait for its end", capture->file);
-        return false;
-    }
-    if (le_load_u16(capture->bytes + SUPERBLOCK_AT_MINOR) > FORMAT_MINOR) {
-        error_set(err, "%s: capture of a later version at offset %d: use a newer memtrack",
-                  capture->file, SUPERBLOCK_AT_MINOR);
-        return false;
-    }
-    return true;
-}
 
 static bool add_once(struct bundle *bundle, struct error *err)
 {

@@ -13,15 +13,9 @@
 typedef bool bundle_add(void *user, struct capture_writer *writer, struct error *err);
 
 /*
- * Return whether a capture can be copied: finished, without damage, and nothing in it that this version
- * might not copy as it is. Returns false with err. Context: tool.
- */
-bool bundle_is_possible(const struct capture *capture, struct error *err);
-
-/*
  * Copy a capture; its sections stay as they are. What is added stands behind all tables, and before the
  * model, which is the last of a capture.
- * capture: bundle_is_possible(). fd: as of capture_writer_adopt_copy(). add: called once, with user.
+ * capture: archive_is_whole(). fd: as of capture_writer_adopt_copy(). add: called once, with user.
  * progress: may be NULL.
  * Returns false with err. Context: tool.
  */

@@ -1,17 +1,17 @@
 /*
  * Sizes that are exceeded. Main thread.
  *
- * What holds: nothing here waits. A command is started by posix_spawn(), since a fork of a process with
- * threads has their locks, and its end is looked for when the main thread is awake anyway.
+ * What holds: nothing here waits. The end of a command is looked for when the main thread is awake
+ * anyway.
  */
 #include "collect/exceed.h"
 
 #include "base/memory.h"
+#include "collect/spawn.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,32 +109,23 @@ static void free_environment(char **environment)
     free(environment);
 }
 
-/* With no signal blocked or ignored, as any command is begun, in the directory that `run` was. */
+/* In the directory that `run` was. */
 static int spawn(const struct exceed *exceed, const struct collect_rule *rule, char **environment,
                  pid_t *ret_pid)
 {
     char *arguments[] = {(char[]){"sh"}, (char[]){"-c"}, memory_copy_text(rule->command), NULL};
     const char *directory = exceed->options->directory;
     posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t all, none;
     int status;
 
-    sigfillset(&all);
-    sigemptyset(&none);
     posix_spawn_file_actions_init(&actions);
-    posix_spawnattr_init(&attributes);
     if (exceed->options->command_fd >= 0) {
         posix_spawn_file_actions_adddup2(&actions, exceed->options->command_fd, STDOUT_FILENO);
         posix_spawn_file_actions_adddup2(&actions, exceed->options->command_fd, STDERR_FILENO);
     }
     if (directory != NULL && directory[0] != '\0')
         posix_spawn_file_actions_addchdir_np(&actions, directory);
-    posix_spawnattr_setsigdefault(&attributes, &all);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-    status = posix_spawn(ret_pid, "/bin/sh", &actions, &attributes, arguments, environment);
-    posix_spawnattr_destroy(&attributes);
+    status = spawn_program("/bin/sh", arguments, environment, &actions, ret_pid);
     posix_spawn_file_actions_destroy(&actions);
     free(arguments[2]);
     return status;

@@ -10,13 +10,13 @@
 #include "base/memory.h"
 #include "collect/capture_name.h"
 #include "collect/snapshot_file.h"
+#include "collect/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -125,22 +125,12 @@ static int spawn(struct last *last, int from_fd, int result_fd, char *const *arg
     const int fds[] = {from_fd, last->output.fd, result_fd};
     const int wanted[] = {LAST_FROM_FD, LAST_TO_FD, LAST_RESULT_FD};
     posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t all, none;
     int status;
 
-    sigfillset(&all);
-    sigemptyset(&none);
     posix_spawn_file_actions_init(&actions);
-    posix_spawnattr_init(&attributes);
     for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
         posix_spawn_file_actions_adddup2(&actions, fds[i], wanted[i]);
-    posix_spawnattr_setsigdefault(&attributes, &all);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-    status =
-        posix_spawn(&last->cutter, "/proc/self/exe", &actions, &attributes, arguments, environ);
-    posix_spawnattr_destroy(&attributes);
+    status = spawn_program("/proc/self/exe", arguments, environ, &actions, &last->cutter);
     posix_spawn_file_actions_destroy(&actions);
     return status;
 }

@@ -7,6 +7,8 @@ import re
 
 import pytest
 
+import tracked
+
 MIB = 1 << 20
 KINDS = ["malloc", "calloc", "memalign", "realloc", "aligned_alloc"]
 
@@ -21,15 +23,6 @@ def run_case(memtrack, programs):
         return ended
 
     return run
-
-
-def sums(rows):
-    """Add rows up by allocator: {allocator: (bytes, allocations)}."""
-    result = {}
-    for row in rows:
-        count_bytes, allocations = result.get(row["allocator"], (0, 0))
-        result[row["allocator"]] = (count_bytes + row["bytes"], allocations + row["allocations"])
-    return result
 
 
 def assert_is_said(capture, budget):
@@ -54,7 +47,7 @@ def assert_near_truth(ended):
             shown = ended.capture.json("stats", view, "--process", str(pid))["view"]
             real = sum(truth[f"{name}-{kind}"][at] for kind in KINDS)
             assert abs(shown["bytes"] - real) <= 8 * shown["standard_error_bytes"] + 5 * MIB
-            rows = sums(ended.capture.rows(view, "--process", str(pid)))
+            rows = tracked.sums(ended.capture.rows(view, "--process", str(pid)))
             # Blocks of 2 MiB are exact, whatever the sample.
             exact = truth[f"{name}-aligned_alloc"][at:at + 2]
             assert list(rows.get("aligned_alloc", (0, 0))) == list(exact)
@@ -93,7 +86,7 @@ def test_a_budget_that_is_not_hit_changes_nothing(run_case):
     assert facts["mode"] == "full" and facts["samplings"] == []
     assert facts["max_file_bytes"] == 4 * MIB and facts["max_overhead_ppm"] == 1_000_000
     for view in "--leaks", "--allocated", "--temporary-allocations":
-        assert sums(budget.rows(view)) == sums(full.rows(view))
+        assert tracked.sums(budget.rows(view)) == tracked.sums(full.rows(view))
     for key in "bytes", "allocations", "standard_error_bytes":
         assert budget.stats()["view"][key] == full.stats()["view"][key]
 

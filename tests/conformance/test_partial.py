@@ -3,6 +3,8 @@ import math
 
 import pytest
 
+import tracked
+
 LIMIT = 1000
 
 
@@ -18,21 +20,12 @@ def run_case(memtrack, programs):
     return run
 
 
-def sums(rows):
-    """Add rows up by allocator: {allocator: (bytes, allocations)}."""
-    result = {}
-    for row in rows:
-        count_bytes, allocations = result.get(row["allocator"], (0, 0))
-        result[row["allocator"]] = (count_bytes + row["bytes"], allocations + row["allocations"])
-    return result
-
-
 def test_smaller_blocks_are_left_out_and_nothing_else(run_case):
     capture = run_case("limit", "--min-size", str(LIMIT))
     assert capture.json("stats")["capture"]["min_size"] == LIMIT
-    assert sums(capture.rows("--leaks")) == {"malloc": (10 * LIMIT, 10), "realloc": (6000, 1),
+    assert tracked.sums(capture.rows("--leaks")) == {"malloc": (10 * LIMIT, 10), "realloc": (6000, 1),
                                              "mmap": (4096, 1)}
-    allocated = sums(capture.rows("--allocated"))
+    allocated = tracked.sums(capture.rows("--allocated"))
     assert allocated == {"malloc": (10 * LIMIT + 4000, 11), "calloc": (50_000, 10),
                          "realloc": (6000, 1), "mmap": (4096, 1)}
 
@@ -75,20 +68,6 @@ def test_python_is_recorded_above_the_limit_too(memtrack, any_python, tmp_path):
     assert len(capture.sized(1200)) >= 1
 
 
-@pytest.mark.parametrize("size, said", [
-    ("0", "--min-size=0: use a size such as 512K or 2 GiB, from 1 B to"),
-    ("-5", "--min-size: '-5': expected a size such as 512K or 2 GiB"),
-    ("many", "--min-size: 'many': expected a size such as 512K or 2 GiB"),
-    ("3X", "--min-size: '3X': unknown unit 'X': use B, K, M, G or T"),
-    ("200T", "--min-size=200T: use a size such as 512K or 2 GiB, from 1 B to 128 TiB"),
-])
-def test_sizes_that_make_no_sense_are_refused(memtrack, size, said):
-    ended = memtrack.run("true", options=["--min-size", size], check=False)
-    assert ended.returncode == 2
-    assert ended.stderr.startswith("memtrack: " + said)
-    assert not ended.capture.path.exists()
-
-
 MEAN = 1 << 16
 SAMPLED = ["--sample-bytes", "64K"]
 
@@ -124,7 +103,7 @@ def test_estimates_are_near_and_large_blocks_exact(memtrack, programs):
     ended = memtrack.run(programs("conformance_partial"), "sizes", options=SAMPLED)
     totals = ended.capture.assert_sound()
     assert totals["unknown_frees"] == 0 and totals["temporary_allocations"] is None
-    leaked, allocated = (sums(ended.capture.rows(view)) for view in ("--leaks", "--allocated"))
+    leaked, allocated = (tracked.sums(ended.capture.rows(view)) for view in ("--leaks", "--allocated"))
     said = ended.words()
     for name, (size, count) in said.items():
         if size >= MEAN:
@@ -146,7 +125,7 @@ def test_a_block_may_be_released_by_another_thread(run_case):
     capture = run_case("handed_over", *SAMPLED)
     released = assert_every_free_has_its_alloc(capture.events())
     assert released > 500
-    assert sums(capture.rows("--leaks")).get("malloc", (0, 0))[0] < 10 * MEAN
+    assert tracked.sums(capture.rows("--leaks")).get("malloc", (0, 0))[0] < 10 * MEAN
 
 
 def test_children_know_what_of_their_parents_blocks_is_in_the_sample(run_case):
@@ -158,7 +137,7 @@ def test_children_know_what_of_their_parents_blocks_is_in_the_sample(run_case):
         rows = [row for row in capture.rows("--allocated", "--process", str(pid))
                 if row["allocator"] == "malloc"]
         is_parent = pid == capture.stats()["capture"]["pid"]
-        assert_near(sums(rows)["malloc"], 500, 40_000 if is_parent else 20_000)
+        assert_near(tracked.sums(rows)["malloc"], 500, 40_000 if is_parent else 20_000)
         firsts.append(tuple(event["address"] for event in capture.events("--process", str(pid))
                             if event["op"] == "alloc")[:20])
     assert len(set(firsts)) == 4
@@ -166,7 +145,7 @@ def test_children_know_what_of_their_parents_blocks_is_in_the_sample(run_case):
 
 def test_a_sample_without_small_blocks_has_neither(run_case):
     capture = run_case("sizes", *SAMPLED, "--min-size", "2000")
-    leaked = sums(capture.rows("--leaks"))
+    leaked = tracked.sums(capture.rows("--leaks"))
     assert "malloc" not in leaked and "calloc" not in leaked
     assert_near(leaked["memalign"], 20_000, 3000)
     assert_every_free_has_its_alloc(capture.events())
@@ -174,8 +153,8 @@ def test_a_sample_without_small_blocks_has_neither(run_case):
 
 def test_a_mean_of_one_byte_records_all(run_case):
     sampled, full = run_case("limit", "--sample-bytes", "1"), run_case("limit")
-    assert sums(sampled.rows("--allocated")) == sums(full.rows("--allocated"))
-    assert sums(sampled.rows("--leaks")) == sums(full.rows("--leaks"))
+    assert tracked.sums(sampled.rows("--allocated")) == tracked.sums(full.rows("--allocated"))
+    assert tracked.sums(sampled.rows("--leaks")) == tracked.sums(full.rows("--leaks"))
     assert sampled.stats()["view"]["standard_error_bytes"] == 0
 
 
@@ -236,13 +215,18 @@ def test_objects_of_python_are_sampled_where_they_are_recorded(memtrack, any_pyt
     assert abs(sampled["allocations"] / full["allocations"] - 1) < 0.2
 
 
-@pytest.mark.parametrize("size, said", [
-    ("0", "--sample-bytes=0: use a size such as 512K or 2 GiB, from 1 B to 1.00 GiB"),
-    ("1T", "--sample-bytes=1T: use a size such as 512K or 2 GiB, from 1 B to 1.00 GiB"),
-    ("often", "--sample-bytes: 'often': expected a size such as 512K or 2 GiB"),
-])
-def test_means_that_make_no_sense_are_refused(memtrack, size, said):
-    ended = memtrack.run("true", options=["--sample-bytes", size], check=False)
+SIZE = "use a size such as 512K or 2 GiB, from 1 B to"
+
+
+@pytest.mark.parametrize("option, size, said", [
+    ("--min-size", "0", f"=0: {SIZE} "), ("--min-size", "200T", f"=200T: {SIZE} 128 TiB"),
+    ("--min-size", "-5", ": '-5': expected a size such as 512K or 2 GiB"),
+    ("--min-size", "many", ": 'many': expected a size such as 512K or 2 GiB"),
+    ("--min-size", "3X", ": '3X': unknown unit 'X': use B, K, M, G or T"),
+    ("--sample-bytes", "0", f"=0: {SIZE} 1.00 GiB"), ("--sample-bytes", "1T", f"=1T: {SIZE} 1.00 GiB"),
+    ("--sample-bytes", "often", ": 'often': expected a size such as 512K or 2 GiB")])
+def test_sizes_that_make_no_sense_are_refused(memtrack, option, size, said):
+    ended = memtrack.run("true", options=[option, size], check=False)
     assert ended.returncode == 2
-    assert ended.stderr.startswith("memtrack: " + said)
+    assert ended.stderr.startswith(f"memtrack: {option}{said}")
     assert not ended.capture.path.exists()

@@ -4,29 +4,20 @@
  *
  * The generator is seeded with a constant, so a run is like every other.
  */
-#include "pool.h"
+#include "partial.h"
 #include "record/passed.h"
-#include "record/process.h"
-#include "record/track.h"
-
-#include "test.h"
-
-#define PAGE UINT64_C(0x700000123000)
 
 enum {
     LEVEL = 7, /* 4096 bytes */
     MEAN = 4096,
 };
 
-static struct test_pool pool;
-
 static void begin(uint64_t min_size)
 {
     test_pool_make(&pool, 4, POOL_OPTION_FOLLOW);
     pool.header->state = POOL_RECORDING;
     pool.header->min_size = min_size;
-    pool.table[0].state = PROCESS_CLAIMED;
-    CHECK(process_open(pool.header, pool.header->pool_bytes, 4, 0));
+    partial_open();
 }
 
 /* The collector wants a level; the process has seen it with the event of this block. */
@@ -37,28 +28,6 @@ static void degrade(uint32_t level, uintptr_t address)
     track_allocated(DOMAIN_HEAP, address, 1 << 20, ALLOCATOR_MALLOC);
     CHECK((process.wanted_mode & PROCESS_DEGRADES) != 0);
     sample_begin(&context_own->sample, process_sample_mean(), 12345);
-}
-
-static uintptr_t address_of(unsigned number)
-{
-    return PAGE + 64 * number;
-}
-
-static void allocate(unsigned number, uint64_t bytes)
-{
-    track_allocated(DOMAIN_HEAP, address_of(number), bytes, ALLOCATOR_MALLOC);
-}
-
-static bool release(unsigned number)
-{
-    return track_released(DOMAIN_HEAP, address_of(number), ALLOCATOR_REALLOC) != 0;
-}
-
-static void expect(unsigned allocations, unsigned releases)
-{
-    test_pool_drain(&pool, false);
-    CHECK_EQUAL(pool_count(&pool, OP_ALLOC), allocations);
-    CHECK_EQUAL(pool_count(&pool, OP_FREE), releases);
 }
 
 TEST(what_was_recorded_before_is_released_as_recorded)
@@ -167,15 +136,16 @@ TEST(blocks_that_lie_close_together_are_told_apart)
 {
     begin(0);
     passed_prepare();
-    passed_put(DOMAIN_HEAP, PAGE);
-    CHECK(!passed_take(DOMAIN_HEAP, PAGE + 8));
-    CHECK(!passed_take(DOMAIN_PYTHON_RAW, PAGE));
-    passed_put(DOMAIN_PYTHON_OBJECT, PAGE + 8);
-    CHECK(!passed_take(DOMAIN_HEAP, PAGE)); /* forgotten: its release is recorded too many */
-    CHECK(passed_take(DOMAIN_PYTHON_OBJECT, PAGE + 8));
-    CHECK(!passed_take(DOMAIN_PYTHON_OBJECT, PAGE + 8));
-    passed_put(DOMAIN_HEAP, PAGE + 4);
-    CHECK(!passed_take(DOMAIN_HEAP, PAGE + 4));
+    passed_put(DOMAIN_HEAP, PARTIAL_PAGE);
+    CHECK(!passed_take(DOMAIN_HEAP, PARTIAL_PAGE + 8));
+    CHECK(!passed_take(DOMAIN_PYTHON_RAW, PARTIAL_PAGE));
+    passed_put(DOMAIN_PYTHON_OBJECT, PARTIAL_PAGE + 8);
+    CHECK(
+        !passed_take(DOMAIN_HEAP, PARTIAL_PAGE)); /* forgotten: its release is recorded too many */
+    CHECK(passed_take(DOMAIN_PYTHON_OBJECT, PARTIAL_PAGE + 8));
+    CHECK(!passed_take(DOMAIN_PYTHON_OBJECT, PARTIAL_PAGE + 8));
+    passed_put(DOMAIN_HEAP, PARTIAL_PAGE + 4);
+    CHECK(!passed_take(DOMAIN_HEAP, PARTIAL_PAGE + 4));
     passed_put(DOMAIN_HEAP, UINT64_C(1) << 50);
     CHECK(!passed_take(DOMAIN_HEAP, UINT64_C(1) << 50));
     CHECK(passed_bytes() > 0);
@@ -214,8 +184,7 @@ TEST(a_process_that_begins_later_samples_from_its_start_on)
     test_pool_make(&pool, 4, POOL_OPTION_FOLLOW);
     pool.header->state = POOL_RECORDING;
     pool.header->sample_level = LEVEL;
-    pool.table[0].state = PROCESS_CLAIMED;
-    CHECK(process_open(pool.header, pool.header->pool_bytes, 4, 0));
+    partial_open();
     for (unsigned i = 0; i < 1000; i++)
         allocate(i, 10);
     for (unsigned i = 0; i < 1000; i++)

@@ -1,49 +1,18 @@
 /*
  * A process of which a sample is recorded: what comes into the ring, and what does not.
  */
-#include "pool.h"
-#include "record/process.h"
-#include "record/track.h"
-
-#include "test.h"
-
-#define PAGE UINT64_C(0x700000123000)
+#include "partial.h"
 
 enum {
     MEAN = 4096,
 };
-
-static struct test_pool pool;
 
 static void begin(enum pool_state state)
 {
     test_pool_make(&pool, 4, POOL_OPTION_FOLLOW);
     pool.header->state = state;
     pool.header->sample_bytes = MEAN;
-    pool.table[0].state = PROCESS_CLAIMED;
-    CHECK(process_open(pool.header, pool.header->pool_bytes, 4, 0));
-}
-
-static uintptr_t address_of(unsigned number)
-{
-    return PAGE + 64 * number;
-}
-
-static void allocate(unsigned number, uint64_t bytes)
-{
-    track_allocated(DOMAIN_HEAP, address_of(number), bytes, ALLOCATOR_MALLOC);
-}
-
-static bool release(unsigned number)
-{
-    return track_released(DOMAIN_HEAP, address_of(number), ALLOCATOR_REALLOC) != 0;
-}
-
-static void expect(unsigned allocations, unsigned releases)
-{
-    test_pool_drain(&pool, false);
-    CHECK_EQUAL(pool_count(&pool, OP_ALLOC), allocations);
-    CHECK_EQUAL(pool_count(&pool, OP_FREE), releases);
+    partial_open();
 }
 
 TEST(releases_of_the_sample_alone_are_recorded)
@@ -82,7 +51,7 @@ TEST(pools_and_ranges_are_recorded_whole)
         track_allocated(DOMAIN_POOL, address_of(i), 1, ALLOCATOR_POOL);
     for (unsigned i = 0; i < 1000; i++)
         CHECK(track_released(DOMAIN_POOL, address_of(i), ALLOCATOR_POOL) != 0);
-    track_mapped(PAGE, 4096, ALLOCATOR_MMAP, CLASS_ANONYMOUS, NULL);
+    track_mapped(PARTIAL_PAGE, 4096, ALLOCATOR_MMAP, CLASS_ANONYMOUS, NULL);
     expect(1000, 1000);
     CHECK_EQUAL(pool_count(&pool, OP_MAP), 1);
 }
