@@ -65,6 +65,7 @@ static void slot_fill(struct pool_process *slot, enum pool_process_how how)
     slot->started_ns = sys_now_ns();
     process.walks_failed_before = python_walks_failed();
     process.names_lost_before = python_names_lost();
+    process.stuck_before = unwind_stuck_count();
     if (atomic_load_explicit(&slot->epoch, memory_order_relaxed) == 0)
         atomic_store_explicit(&slot->epoch, 1, memory_order_relaxed);
     atomic_store_explicit(&slot->number, number, memory_order_relaxed);
@@ -420,7 +421,7 @@ void process_tell_totals(void)
 {
     tell(COUNTER_WALKS_FAILED, python_walks_failed() - process.walks_failed_before);
     tell(COUNTER_NAMES_LOST, python_names_lost() - process.names_lost_before);
-    tell(COUNTER_UNWINDER, unwind_stuck_count());
+    tell(COUNTER_UNWINDER, unwind_stuck_count() - process.stuck_before);
     tell(COUNTER_PYTHON_REFUSED, python_interpreters_refused());
     tell(COUNTER_MEMORY_BYTES, memory_bytes());
 }

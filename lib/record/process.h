@@ -71,6 +71,7 @@ struct process {
     size_t (*usable_bytes)(void *block); /* of the allocator: at least as asked for; may be NULL */
     uint64_t walks_failed_before;        /* of the process that forked us */
     uint64_t names_lost_before;
+    uint64_t stuck_before;
     uintptr_t loader_start; /* the dynamic loader, likewise */
     uintptr_t loader_end;
     uintptr_t provider_start; /* the object whose malloc we call, as far as it is mapped */

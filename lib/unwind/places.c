@@ -15,6 +15,7 @@
 enum {
     PATH_BYTES_MAX = 4096,
     BUILD_ID_BYTES_MAX = 64,
+    ANNOUNCEMENT_BYTES = 8192,
 };
 
 struct places *places;
@@ -26,11 +27,9 @@ bool places_prepare(void)
     return places != NULL;
 }
 
-/* Make the blob of a module and write it. Not inline: the caller's frame stays small. */
-static __attribute__((noinline)) bool announce(uint32_t number, const struct object *object,
-                                               const struct announcer *announcer)
+/* Make the blob of a module. bytes: ANNOUNCEMENT_BYTES of room. Returns its bytes. */
+static size_t make_blob(uint32_t number, const struct object *object, uint8_t *bytes)
 {
-    uint8_t bytes[BLOB_MODULE_HEADER_BYTES + BUILD_ID_BYTES_MAX + PATH_BYTES_MAX];
     size_t path_bytes = strnlen(object->path, PATH_BYTES_MAX), at = BLOB_MODULE_HEADER_BYTES;
     uint64_t bias = object->bias, extent_bytes;
     struct object_identity identity;
@@ -48,7 +47,22 @@ static __attribute__((noinline)) bool announce(uint32_t number, const struct obj
         memcpy(bytes + at, identity.build_id, identity.build_id_bytes);
     at += identity.build_id_bytes;
     memcpy(bytes + at, object->path, path_bytes);
-    return announcer->write(announcer->owner, BLOB_MODULE, bytes, at + path_bytes);
+    return at + path_bytes;
+}
+
+/* In memory of its own: the program's stack may have little room left. */
+static bool announce(uint32_t number, const struct object *object,
+                     const struct announcer *announcer)
+{
+    uint8_t *bytes = sys_map(ANNOUNCEMENT_BYTES);
+    bool is_written;
+
+    if (bytes == NULL)
+        return false;
+    is_written =
+        announcer->write(announcer->owner, BLOB_MODULE, bytes, make_blob(number, object, bytes));
+    sys_unmap(bytes, ANNOUNCEMENT_BYTES);
+    return is_written;
 }
 
 /* Return the number of an object that has been announced; 0: none has. */
@@ -155,3 +169,6 @@ uint64_t places_memory_bytes(void)
     count = atomic_load_explicit(&places->module_count, memory_order_relaxed);
     return sizeof(places->table) + (count + 1) * sizeof(places->modules[0]);
 }
+
+_Static_assert(BLOB_MODULE_HEADER_BYTES + BUILD_ID_BYTES_MAX + PATH_BYTES_MAX <= ANNOUNCEMENT_BYTES,
+               "room for an announcement");
