@@ -5,6 +5,7 @@
 
 #include "render/page_columns.h"
 #include "render/page_pack.h"
+#include "report/paths.h"
 #include "web/assets.h"
 
 enum {
@@ -98,9 +99,13 @@ static void merge_intervals(struct page_time *time, size_t max_bytes)
 
 static void build(const struct render_input *input, uint64_t threshold_ppm, struct page_fit *fit)
 {
+    const struct render_options *options = input->options;
+    /* The interpreter's own would take most of the room, and part stacks that are one to people. */
+    unsigned shown = (options->hides_native ? PATHS_HIDE_NATIVE : 0u) |
+                     (options->shows_runtime ? 0u : PATHS_FOLD_NATIVE);
+
     fit->threshold_ppm = threshold_ppm;
-    fit->tree =
-        page_tree_build(input->profile, input->frames, input->options->hides_native, threshold_ppm);
+    fit->tree = page_tree_build(input->profile, input->frames, shown, threshold_ppm);
     page_time_init(&fit->time, input->profile, fit->tree);
 }
 

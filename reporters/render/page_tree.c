@@ -100,7 +100,8 @@ static uint32_t bare_node(struct builder *builder, const struct profile_row *row
 static bool is_bare(const struct builder *builder, const struct path *path)
 {
     return path->parent == 0 && (path->frame == frames_of_node(builder->frames, 0) ||
-                                 path->frame == frames_of_interpreter(builder->frames));
+                                 path->frame == frames_of_interpreter(builder->frames) ||
+                                 path->frame == frames_of_start(builder->frames));
 }
 
 /* Return the path of each row, with the runtime's frames: the page hides them; to be freed. */
@@ -116,12 +117,11 @@ static uint32_t *paths_of_rows(const struct profile *profile, struct paths *path
     return row_paths;
 }
 
-static void map_rows(struct builder *builder, bool hides_native)
+static void map_rows(struct builder *builder, unsigned shown)
 {
     const struct profile *profile = builder->profile;
     struct paths *paths =
-        paths_create(profile->capture, builder->frames,
-                     PATHS_SHOW_RUNTIME | (hides_native ? PATHS_HIDE_NATIVE : 0u));
+        paths_create(profile->capture, builder->frames, PATHS_SHOW_RUNTIME | shown);
     uint32_t *row_paths = paths_of_rows(profile, paths), path_count;
     const struct path *all = paths_all(paths, &path_count);
     uint32_t *mapped = memory_allocate(path_count, sizeof(mapped[0]));
@@ -417,13 +417,13 @@ static void name_processes(struct page_tree *tree, const struct capture *capture
 }
 
 struct page_tree *page_tree_build(const struct profile *profile, struct frames *frames,
-                                  bool hides_native, uint64_t threshold_ppm)
+                                  unsigned shown, uint64_t threshold_ppm)
 {
     struct page_tree *tree = memory_allocate(1, sizeof(*tree));
     struct builder builder = {.profile = profile, .frames = frames};
 
     trie_init(&builder.trie);
-    map_rows(&builder, hides_native);
+    map_rows(&builder, shown);
     if (threshold_ppm > 0)
         tree->folded_stack_count = fold_small(&builder, threshold_ppm);
     place_nodes(&builder, tree, mark_used(&builder));

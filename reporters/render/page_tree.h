@@ -52,13 +52,13 @@ struct page_tree {
 
 /*
  * Build the tree of a profile.
- * hides_native: stacks are what they are in Python alone.
+ * shown: bits of enum paths_shown. The runtime's frames of Python are always there: the page hides them.
  * threshold_ppm: subtrees with a smaller share, in parts per million, of the bytes and of the
  * allocations of every view are folded into one box of their parent; 0 folds nothing.
  * Returns a tree to be given to page_tree_destroy(). Context: tool.
  */
 struct page_tree *page_tree_build(const struct profile *profile, struct frames *frames,
-                                  bool hides_native, uint64_t threshold_ppm);
+                                  unsigned shown, uint64_t threshold_ppm);
 
 /* Give it back; NULL is allowed. Context: tool. */
 void page_tree_destroy(struct page_tree *tree);

@@ -73,7 +73,10 @@ static bool is_shown(const struct paths *paths, uint32_t frame_id)
 {
     const struct frame *frame = frames_get(paths->frames, frame_id);
 
-    return !frame->is_hidden && (paths->shown & PATHS_SHOW_RUNTIME || !frame->is_runtime);
+    if (frame->is_hidden || !frame->is_runtime)
+        return !frame->is_hidden;
+    return paths->shown & PATHS_SHOW_RUNTIME &&
+           (frame->kind == FRAME_PYTHON || !(paths->shown & PATHS_FOLD_NATIVE));
 }
 
 /* Add a frame to a path, if it is shown. */

@@ -25,6 +25,7 @@ struct paths;
 enum paths_shown {
     PATHS_SHOW_RUNTIME = 1u << 0, /* frames that are the runtime's: struct frame */
     PATHS_HIDE_NATIVE = 1u << 1,  /* stacks are what they are in Python alone */
+    PATHS_FOLD_NATIVE = 1u << 2,  /* of the runtime's frames only Python's are shown */
 };
 
 /* Begin. capture, frames: must outlive it. shown: bits of enum paths_shown. Context: tool. */

@@ -43,6 +43,7 @@ static struct capture_code codes[] = {
     {.file = TEXT("a.py"), .name = TEXT("call")},
     {.file = TEXT("a.py"), .name = TEXT("back")},
     {.file = TEXT("<shim>"), .name = TEXT("shim"), .flags = CODE_HIDDEN},
+    {.file = TEXT("<frozen importlib._bootstrap>"), .name = TEXT("_load")},
 };
 
 static struct capture_node nodes[] = {
@@ -54,6 +55,8 @@ static struct capture_node nodes[] = {
     {.parent = 0, .code = 0, .offset = SPECIAL_TRUNCATED}, /* 5: cut */
     {.parent = 5, .code = 3},                              /* 6: cut back */
     {.parent = 0, .code = 4, .is_entry = true},            /* 7: a shim alone */
+    {.parent = 0, .code = 5, .is_entry = true},            /* 8: import */
+    {.parent = 8, .code = 1},                              /* 9: import run */
 };
 
 static struct capture_native_node natives[] = {
@@ -142,6 +145,14 @@ TEST(by_default_the_runtime_is_folded_and_extensions_are_shown)
     CHECK_TEXT(joined(2, 6, 0), "/app+0x30/run/call");
     CHECK_TEXT(joined(2, 7, 0), "/app+0x30/run/call/ext.so+0x70");
     CHECK_TEXT(joined(3, 9, 0), "/app+0x30/run/call/ext.so+0x70/back/libc.so.6+0x80");
+}
+
+TEST(of_the_runtime_pythons_frames_may_be_shown_alone)
+{
+    CHECK_TEXT(joined(2, 6, PATHS_SHOW_RUNTIME | PATHS_FOLD_NATIVE), "/app+0x30/run/call");
+    CHECK_TEXT(joined(9, 6, PATHS_SHOW_RUNTIME | PATHS_FOLD_NATIVE), "/app+0x30/_load/run");
+    CHECK_TEXT(joined(9, 6, 0), "/app+0x30/run");
+    CHECK_TEXT(joined(0, 13, PATHS_SHOW_RUNTIME | PATHS_FOLD_NATIVE), "/[C runtime]");
 }
 
 TEST(what_is_left_over_stands_outside)

@@ -128,8 +128,7 @@ TEST(a_tree_holds_all_bytes_whatever_is_folded)
     uint32_t last_count = UINT32_MAX;
 
     for (size_t i = 0; i < sizeof(thresholds) / sizeof(thresholds[0]); i++) {
-        struct page_tree *tree =
-            page_tree_build(&world->profile, world->frames, false, thresholds[i]);
+        struct page_tree *tree = page_tree_build(&world->profile, world->frames, 0, thresholds[i]);
 
         test_case("threshold %" PRIu64, thresholds[i]);
         check_tree(world, tree);
@@ -144,7 +143,7 @@ TEST(a_tree_holds_all_bytes_whatever_is_folded)
 TEST(folded_stacks_have_a_box_of_their_own)
 {
     struct world *world = make_world();
-    struct page_tree *tree = page_tree_build(&world->profile, world->frames, false, 20000);
+    struct page_tree *tree = page_tree_build(&world->profile, world->frames, 0, 20000);
     uint32_t folded_count = 0;
 
     for (uint32_t i = 1; i < tree->node_count; i++)
@@ -158,7 +157,7 @@ TEST(folded_stacks_have_a_box_of_their_own)
 TEST(hidden_frames_are_not_in_the_tree_and_stacks_without_frames_are)
 {
     struct world *world = make_world();
-    struct page_tree *tree = page_tree_build(&world->profile, world->frames, false, 0);
+    struct page_tree *tree = page_tree_build(&world->profile, world->frames, 0, 0);
     bool has_native = false;
 
     for (uint32_t i = 1; i < tree->node_count; i++) {
@@ -191,7 +190,7 @@ TEST(native_memory_of_several_processes_is_told_apart)
     world->capture.thread_count = 3;
     for (uint32_t i = NODES - 2; i <= NODES; i++)
         world->rows[i].stack = NODES + 1;
-    tree = page_tree_build(&world->profile, world->frames, false, 0);
+    tree = page_tree_build(&world->profile, world->frames, 0, 0);
     check_tree(world, tree);
     for (uint32_t i = 1; i < tree->node_count; i++) {
         const char *parent;
@@ -213,7 +212,7 @@ TEST(a_profile_without_rows_has_a_tree_of_the_root)
     struct page_tree *tree;
 
     world->profile.row_count = 0;
-    tree = page_tree_build(&world->profile, world->frames, false, 10);
+    tree = page_tree_build(&world->profile, world->frames, 0, 10);
     CHECK_EQUAL(tree->node_count, 1);
     CHECK_EQUAL(tree->row_count, 0);
     page_tree_destroy(tree);
@@ -266,7 +265,7 @@ TEST(merging_keeps_what_each_row_holds)
     static const size_t limits[] = {100000, 10000, 1000, 100, 10, 1};
     static struct sums before, after;
     struct world *world = make_world();
-    struct page_tree *tree = page_tree_build(&world->profile, world->frames, false, 0);
+    struct page_tree *tree = page_tree_build(&world->profile, world->frames, 0, 0);
 
     make_intervals(world);
     for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
@@ -293,13 +292,13 @@ TEST(intervals_of_rows_that_became_one_are_one)
     static struct profile_interval intervals[] = {
         {10, 1, 5, 100, 1}, {10, 2, 5, 30, 1}, {20, 1, 5, 11, 2}};
     struct world *world = make_world();
-    struct page_tree *tree = page_tree_build(&world->profile, world->frames, false, 2000000);
+    struct page_tree *tree = page_tree_build(&world->profile, world->frames, 0, 2000000);
     struct page_time time;
 
     /* Folded into the root's one box; stream and allocator of both rows are made equal. */
     page_tree_destroy(tree);
     world->rows[20].stream = world->rows[10].stream;
-    tree = page_tree_build(&world->profile, world->frames, false, 2000000);
+    tree = page_tree_build(&world->profile, world->frames, 0, 2000000);
     CHECK_EQUAL(tree->row_of_profile_row[10], tree->row_of_profile_row[20]);
     world->profile.intervals = intervals;
     world->profile.interval_count = 3;
@@ -330,7 +329,7 @@ static int64_t live_at(const struct page_time *time, uint32_t row, uint32_t buck
 TEST(what_joining_changes_is_bounded_as_is_said)
 {
     struct world *world = make_world();
-    struct page_fit fit = {.tree = page_tree_build(&world->profile, world->frames, false, 0)};
+    struct page_fit fit = {.tree = page_tree_build(&world->profile, world->frames, 0, 0)};
     struct page_time exact;
     uint64_t most = 0;
 
@@ -359,7 +358,7 @@ TEST(what_joining_changes_is_bounded_as_is_said)
 TEST(what_is_folded_is_told_as_a_share_of_each_view)
 {
     struct world *world = make_world();
-    struct page_fit fit = {.tree = page_tree_build(&world->profile, world->frames, false, 20000)};
+    struct page_fit fit = {.tree = page_tree_build(&world->profile, world->frames, 0, 20000)};
     struct page_error error = page_error_find(&world->profile, &fit);
     uint64_t all = 0, folded = 0;
 
@@ -390,7 +389,7 @@ static const char *string_of(const struct page_strings *strings, uint32_t number
 TEST(source_is_the_lines_of_frames_and_those_around_them)
 {
     struct world *world = make_world();
-    struct page_tree *tree = page_tree_build(&world->profile, world->frames, false, 0);
+    struct page_tree *tree = page_tree_build(&world->profile, world->frames, 0, 0);
     char directory[] = "memtrack-test-XXXXXX", path[64];
     struct page_strings strings = {.count = 0};
     struct page_bytes columns = {.bytes = NULL};
