@@ -77,6 +77,14 @@ static void describe_file(const char *path, const char *said)
     }
 }
 
+/* A damaged file's names may hold anything; ours are parted by tabs and lines. */
+static void print_text(const char *text)
+{
+    putchar('\t');
+    for (; *text != '\0'; text++)
+        putchar((unsigned char)*text < ' ' ? '?' : *text);
+}
+
 static void print_places(struct native_symbols *symbols)
 {
     for (uint32_t node = 1; node < capture.native_node_count; node++) {
@@ -84,9 +92,11 @@ static void print_places(struct native_symbols *symbols)
         uint32_t count = native_symbols_of_node(symbols, node, &places);
 
         printf("0x%" PRIx64 "\n", capture.native_nodes[node].offset);
-        for (uint32_t i = 0; i < count; i++)
-            printf("\t%s\t%s\t%u\t%u\t%d\n", places[i].function, places[i].file, places[i].line,
-                   places[i].column, places[i].is_inlined);
+        for (uint32_t i = 0; i < count; i++) {
+            print_text(places[i].function);
+            print_text(places[i].file);
+            printf("\t%u\t%u\t%d\n", places[i].line, places[i].column, places[i].is_inlined);
+        }
     }
 }
 
