@@ -18,7 +18,9 @@
 enum {
     FIRST_MINOR = 8,
     LAST_MINOR = 13,
-    OBJECT_TYPE = 8, /* of builds that have no more in front of objects */
+    OBJECT_TYPE = 8, /* of usual builds */
+    FREE_OBJECT_TYPE =
+        24, /* of free-threaded ones, which have so much more in front of each object */
     /* PyTypeObject, PyDictObject */
     TYPE_BASIC_SIZE = 32,
     TYPE_FLAGS = 168,
@@ -27,7 +29,8 @@ enum {
     DICT_VALUES = 40,
     FLAG_INLINE_VALUES = 1 << 2, /* 3.13 */
     FLAG_MANAGED_DICT = 1 << 4,  /* from 3.11 */
-    MANAGED_DICT_BYTES = 24,     /* so much before the object is the dict's place, and */
+    MANAGED_DICT_BYTES = 24,     /* so much before the object is the dict's place, */
+    FREE_MANAGED_BYTES = 8,      /* ... free-threaded, and */
     MANAGED_VALUES_BYTES = 32,   /* ... in 3.11 that of values without a dict */
     VALUES_ARE_TAGGED = 1,       /* 3.12: in the dict's place are values, and 1 is to be added */
     /* PyDictKeysObject up to 3.10, and from 3.11 on */
@@ -59,6 +62,13 @@ static const struct {
     uint8_t values;       /* before the first of them, in PyDictValues */
 } places[] = {{360, 872, 0}, {360, 864, 0}, {352, 872, 0},
               {72, 872, 0},  {72, 880, 0},  {72, 880, 8}};
+
+/* An interpreter. */
+struct build {
+    unsigned version;     /* its minor - FIRST_MINOR */
+    size_t more_bytes;    /* in front of objects than usual */
+    size_t managed_bytes; /* between the dict's place and the object */
+};
 
 /* Keys and where their values are. */
 struct instance_dict {
@@ -92,53 +102,54 @@ static bool is_bootstrap(const struct python_layout *layout, uintptr_t code)
 }
 
 /* A dict object may be another's by now: its keys and values are looked at, and may be wrong. */
-static bool read_dict(unsigned version, uintptr_t dict, struct instance_dict *ret_dict)
+static bool read_dict(const struct build *build, uintptr_t dict, struct instance_dict *ret_dict)
 {
     uintptr_t words[2];
 
-    if (!peek_bytes(dict + DICT_KEYS, words, sizeof(words)))
+    if (!peek_bytes(dict + DICT_KEYS + build->more_bytes, words, sizeof(words)))
         return false;
     ret_dict->keys = words[0];
-    ret_dict->values = words[1] != 0 ? words[1] + places[version].values : 0;
+    ret_dict->values = words[1] != 0 ? words[1] + places[build->version].values : 0;
     return true;
 }
 
 /* From 3.11 on an instance may have its values without a dict. */
-static bool find_managed(unsigned version, uintptr_t object, uintptr_t type, uintptr_t flags,
-                         struct instance_dict *ret_dict)
+static bool find_managed(const struct build *build, uintptr_t object, uintptr_t type,
+                         uintptr_t flags, struct instance_dict *ret_dict)
 {
-    unsigned minor = version + FIRST_MINOR;
-    uintptr_t place = load_word(object - MANAGED_DICT_BYTES, 0), values;
+    unsigned minor = build->version + FIRST_MINOR;
+    uintptr_t place = load_word(object - build->managed_bytes, 0), values;
 
     if (minor == 12 && (place & VALUES_ARE_TAGGED) != 0)
         values = place + 1;
     else if (place != 0)
-        return read_dict(version, place, ret_dict);
+        return read_dict(build, place, ret_dict);
     else if (minor == 11)
         values = load_word(object - MANAGED_VALUES_BYTES, 0);
     else if (minor == 13 && (flags & FLAG_INLINE_VALUES) != 0)
-        values = object + load_word(type, TYPE_BASIC_SIZE);
+        values = object + load_word(type, TYPE_BASIC_SIZE + build->more_bytes);
     else
         return false;
     if (values == 0)
         return false;
-    ret_dict->keys = load_word(type, places[version].cached_keys);
-    ret_dict->values = values + places[version].values;
+    ret_dict->keys = load_word(type, places[build->version].cached_keys + build->more_bytes);
+    ret_dict->values = values + places[build->version].values;
     return true;
 }
 
-static bool find_dict(unsigned version, uintptr_t object, struct instance_dict *ret_dict)
+static bool find_dict(const struct build *build, uintptr_t object, struct instance_dict *ret_dict)
 {
-    uintptr_t type = load_word(object, OBJECT_TYPE), flags = load_word(type, TYPE_FLAGS), dict;
+    uintptr_t type = load_word(object, OBJECT_TYPE + build->more_bytes);
+    uintptr_t flags = load_word(type, TYPE_FLAGS + build->more_bytes), dict;
     intptr_t offset;
 
-    if (version + FIRST_MINOR >= 11 && (flags & FLAG_MANAGED_DICT) != 0)
-        return find_managed(version, object, type, flags, ret_dict);
-    offset = (intptr_t)load_word(type, TYPE_DICT_OFFSET);
+    if (build->version + FIRST_MINOR >= 11 && (flags & FLAG_MANAGED_DICT) != 0)
+        return find_managed(build, object, type, flags, ret_dict);
+    offset = (intptr_t)load_word(type, TYPE_DICT_OFFSET + build->more_bytes);
     if (offset < OBJECT_TYPE || offset > UINT16_MAX)
         return false;
     dict = load_word(object, (size_t)offset);
-    return dict != 0 && read_dict(version, dict, ret_dict);
+    return dict != 0 && read_dict(build, dict, ret_dict);
 }
 
 /* Where entries begin, behind the indices; their size is that of an entry. */
@@ -250,21 +261,25 @@ static __attribute__((noinline)) void announce(const struct python_layout *layou
                                                uintptr_t str_type,
                                                const struct announcer *announcer)
 {
-    unsigned version = layout->minor - (unsigned)FIRST_MINOR;
-    uintptr_t object = load_word(frame, places[version].frame_locals), value;
+    const struct build build = {
+        .version = layout->minor - (unsigned)FIRST_MINOR,
+        .more_bytes = layout->object.type - (size_t)OBJECT_TYPE,
+        .managed_bytes = layout->is_free_threaded ? FREE_MANAGED_BYTES : MANAGED_DICT_BYTES,
+    };
+    uintptr_t object = load_word(frame, places[build.version].frame_locals), value;
     uint8_t bytes[BLOB_NAME_HEADER_BYTES + NAME_BYTES];
     struct instance_dict dict, after;
     uint32_t count_bytes;
 
-    if (object == 0 || !find_dict(version, object, &dict))
+    if (object == 0 || !find_dict(&build, object, &dict))
         return;
-    value = find_value(version, &layout->object, &dict);
+    value = find_value(build.version, &layout->object, &dict);
     if (value == 0)
         return;
     count_bytes = read_text(&layout->object, value, str_type, bytes + BLOB_NAME_HEADER_BYTES);
     /* What was found still is where it was: so it was alive while it was read. */
-    if (count_bytes == 0 || !find_dict(version, object, &after) || after.keys != dict.keys ||
-        after.values != dict.values || find_value(version, &layout->object, &after) != value)
+    if (count_bytes == 0 || !find_dict(&build, object, &after) || after.keys != dict.keys ||
+        after.values != dict.values || find_value(build.version, &layout->object, &after) != value)
         return;
     put_header(bytes, sys_thread_id());
     (void)announcer->write(announcer->owner, BLOB_NAME, bytes,
@@ -274,8 +289,10 @@ static __attribute__((noinline)) void announce(const struct python_layout *layou
 void thread_name_announce(const struct python_layout *layout, uintptr_t frame, uintptr_t code,
                           const struct announcer *announcer)
 {
-    if (layout->minor < FIRST_MINOR || layout->minor > LAST_MINOR || layout->is_free_threaded ||
-        layout->object.type != OBJECT_TYPE || sys_makes_no_calls() || !is_bootstrap(layout, code))
+    if (layout->minor < FIRST_MINOR || layout->minor > LAST_MINOR ||
+        layout->object.type != (layout->is_free_threaded ? FREE_OBJECT_TYPE : OBJECT_TYPE) ||
+        sys_makes_no_calls() || !is_bootstrap(layout, code))
         return;
-    announce(layout, frame, load_word(load_word(code, layout->code.name), OBJECT_TYPE), announcer);
+    announce(layout, frame, load_word(load_word(code, layout->code.name), layout->object.type),
+             announcer);
 }

@@ -126,7 +126,7 @@ sys.exit(11)
 
 
 @pytest.mark.parametrize("python", [python for python in interpreters.found()
-                                    if python.version < (3, 14) and not python.is_free_threaded],
+                                    if python.version < (3, 14)],
                          ids=lambda python: python.name)
 def test_names_of_threads_are_not_read_where_a_filter_ends_who_does(memtrack, python):
     """A filter that is there, and one that comes later; the kernel says what it thinks of the call."""
