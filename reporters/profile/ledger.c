@@ -75,6 +75,9 @@ static void lengthen(struct ledger *ledger, uint64_t time_ns)
 {
     struct timeline_pairs pairs;
 
+    ledger->heap.allocations = 0;
+    for (unsigned i = 0; i < PROFILE_SIZE_CLASSES; i++)
+        ledger->heap.allocations += ledger->size_allocations[i];
     intervals_settle(&ledger->intervals, &ledger->timeline);
     while (!timeline_advance(&ledger->timeline, time_ns, &ledger->heap)) {
         timeline_halve(&ledger->timeline, &pairs);

@@ -81,6 +81,10 @@ static const struct column samples[] = {
     PLAIN(profile_sample, failed_allocations),
 };
 
+static const struct column sample_allocations[] = {
+    CHANGE(profile_sample, allocations),
+};
+
 static const struct column intervals[] = {
     CHANGE(profile_interval, row),        CHANGE(profile_interval, from_bucket),
     NEXT(profile_interval, to_bucket),    PLAIN(profile_interval, bytes),
@@ -139,4 +143,5 @@ const struct model_part model_parts[MODEL_PART_COUNT] = {
     [MODEL_POOLS] = PART(pools, profile_pool),
     [MODEL_FAILURES] = PART(failures, profile_failure),
     [MODEL_LATE] = PART(late, profile),
+    [MODEL_ALLOCATIONS] = PART(sample_allocations, profile_sample),
 };

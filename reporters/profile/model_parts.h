@@ -24,8 +24,9 @@ enum model_part_kind {
     MODEL_PHASES = 10,
     MODEL_POOLS = 11,
     MODEL_FAILURES = 12,
-    MODEL_LATE = 13, /* may be missing: there was nothing */
-    MODEL_PART_COUNT = 14,
+    MODEL_LATE = 13,        /* may be missing: there was nothing */
+    MODEL_ALLOCATIONS = 14, /* of the samples; may be missing: earlier versions stored none */
+    MODEL_PART_COUNT = 15,
 };
 
 /* A class of sizes, as part of a model. */

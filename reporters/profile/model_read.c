@@ -56,7 +56,7 @@ static const char *take_parts(struct reading *reading, struct cursor cursor)
 static bool has_all_parts(const struct reading *reading)
 {
     for (unsigned kind = MODEL_TOTALS; kind < MODEL_PART_COUNT; kind++)
-        if (reading->items[kind] == NULL && kind != MODEL_LATE &&
+        if (reading->items[kind] == NULL && kind != MODEL_LATE && kind != MODEL_ALLOCATIONS &&
             (kind != MODEL_INTERVALS || reading->has_intervals))
             return false;
     return true;
@@ -126,7 +126,8 @@ static bool are_samples_right(const struct reading *reading)
     for (uint64_t i = 1; i < reading->counts[MODEL_SAMPLES]; i++)
         if (samples[i].time_ns < samples[i - 1].time_ns)
             return false;
-    return true;
+    return reading->items[MODEL_ALLOCATIONS] == NULL ||
+           reading->counts[MODEL_ALLOCATIONS] == reading->counts[MODEL_SAMPLES];
 }
 
 static bool is_in_order(const struct profile_interval *left, const struct profile_interval *right)
@@ -215,6 +216,7 @@ static struct profile *make_profile(struct reading *reading)
     struct profile *profile = take_items(reading, MODEL_TOTALS);
     const struct model_size *sizes = reading->items[MODEL_SIZES];
     const struct profile *late = reading->items[MODEL_LATE];
+    const struct profile_sample *allocations = reading->items[MODEL_ALLOCATIONS];
 
     if (reading->counts[MODEL_LATE] == 1)
         profile->totals.late_news = late->totals.late_news;
@@ -231,6 +233,8 @@ static struct profile *make_profile(struct reading *reading)
     }
     profile->samples = take_items(reading, MODEL_SAMPLES);
     profile->sample_count = (uint32_t)reading->counts[MODEL_SAMPLES];
+    for (uint32_t i = 0; allocations != NULL && i < profile->sample_count; i++)
+        profile->samples[i].allocations = allocations[i].allocations;
     profile->intervals = take_items(reading, MODEL_INTERVALS);
     profile->interval_count = reading->counts[MODEL_INTERVALS];
     profile->marks = take_items(reading, MODEL_MARKS);

@@ -57,5 +57,6 @@ void model_write(const struct profile *profile, struct column_bytes *bytes)
     put_part(bytes, &part, MODEL_FAILURES, profile->failures, profile->failure_count);
     if (profile->totals.late_news > 0)
         put_part(bytes, &part, MODEL_LATE, profile, 1);
+    put_part(bytes, &part, MODEL_ALLOCATIONS, profile->samples, profile->sample_count);
     free(part.bytes);
 }

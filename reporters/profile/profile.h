@@ -51,7 +51,7 @@ struct profile_sample {
     uint64_t heap_blocks;
     uint64_t rss_bytes; /* all processes, the most in its bucket; 0 before the first sample */
     uint64_t failed_allocations; /* in its bucket */
-    uint64_t allocations;        /* up to its instant; 0 where the capture has not stored that */
+    uint64_t allocations;        /* up to its bucket's end; 0: that is not stored */
 };
 
 #define PROFILE_NEVER UINT32_MAX

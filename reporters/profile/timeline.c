@@ -18,6 +18,7 @@ static void begin_bucket(struct timeline *timeline, const struct timeline_heap *
         .time_ns = timeline->bucket_count * timeline->bucket_ns,
         .heap_bytes = heap->bytes,
         .heap_blocks = heap->blocks,
+        .allocations = heap->allocations,
     };
     timeline->bucket_count++;
     timeline_begin_run(timeline);
@@ -25,7 +26,7 @@ static void begin_bucket(struct timeline *timeline, const struct timeline_heap *
 
 void timeline_init(struct timeline *timeline)
 {
-    static const struct timeline_heap nothing = {0, 0};
+    static const struct timeline_heap nothing = {0, 0, 0};
 
     *timeline = (struct timeline){.bucket_ns = FIRST_BUCKET_NS};
     timeline->samples = memory_allocate(PROFILE_BUCKETS, sizeof(*timeline->samples));
@@ -51,6 +52,7 @@ void timeline_finish(struct timeline *timeline)
 
 bool timeline_advance(struct timeline *timeline, uint64_t time_ns, const struct timeline_heap *heap)
 {
+    timeline->samples[timeline->bucket_count - 1].allocations = heap->allocations;
     while (timeline_is_over(timeline, time_ns)) {
         if (timeline->bucket_count == PROFILE_BUCKETS)
             return false;
@@ -70,10 +72,12 @@ void timeline_halve(struct timeline *timeline, struct timeline_pairs *ret_pairs)
         const struct profile_sample *pair = &timeline->samples[2 * i];
         bool is_second = pair[1].heap_bytes > pair[0].heap_bytes;
         uint64_t failed = pair[0].failed_allocations + pair[1].failed_allocations;
+        uint64_t allocations = pair[1].allocations;
 
         ret_pairs->is_second[i] = is_second;
         timeline->samples[i] = pair[is_second];
         timeline->samples[i].failed_allocations = failed;
+        timeline->samples[i].allocations = allocations;
         timeline->runs[i] = timeline->runs[2 * i + is_second];
     }
     timeline->bucket_count /= 2;

@@ -35,9 +35,10 @@ struct timeline_pairs {
     bool is_second[PROFILE_BUCKETS / 2];
 };
 
-/* What the heap is like. */
+/* What the heap is like; allocations are asked for by timeline_advance() alone. */
 struct timeline_heap {
     uint64_t bytes, blocks;
+    uint64_t allocations; /* until now */
 };
 
 /* Begin, with one bucket. Context: tool. */
@@ -51,7 +52,7 @@ void timeline_finish(struct timeline *timeline);
 
 /*
  * Go on towards an instant, as far as there is room for buckets; the heap was as it is since the last
- * one. Returns false when timeline_halve() has to make room first.
+ * one. The bucket that time was in gets the allocations until now. Returns false when timeline_halve() has to make room first.
  * Context: tool.
  */
 bool timeline_advance(struct timeline *timeline, uint64_t time_ns,

@@ -375,6 +375,7 @@ static void write_samples(struct json_writer *json, const struct profile *profil
         json_write_number(json, "heap_blocks", sample->heap_blocks);
         json_write_number_or_null(json, "rss_bytes", sample->rss_bytes);
         json_write_number(json, "failed_allocations", sample->failed_allocations);
+        json_write_number_or_null(json, "allocations", sample->allocations);
         json_write_close(json);
     }
     json_write_close(json);

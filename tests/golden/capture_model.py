@@ -103,7 +103,7 @@ class Model(Words):
         while self.end_ns // self.width >= BUCKETS:
             self.width *= 2
         self.failed_in, self.failures = Counter(), {}  # by bucket; by stack and stream
-        self.samples = [[0, 0, 0, 0]]  # time, bytes, blocks, change
+        self.samples, self.counts = [[0, 0, 0, 0]], {}  # time, bytes, blocks, change; allocations
 
     def last_instant(self):
         processes = self.capture.processes.values()
@@ -456,6 +456,7 @@ class Model(Words):
         self.now = max(self.now, time_ns)
         bucket = min(self.now, self.end_ns) // self.width
         while len(self.samples) <= bucket:
+            self.counts[len(self.samples) - 1] = self.owners["totals", 0]["allocations"]
             self.samples.append([len(self.samples) * self.width, self.heap, self.blocks,
                                  self.changes])
 
@@ -587,7 +588,7 @@ def build(capture, *, process=0, tid=0, threshold=1, pools=False):
         "threads": [owner(("thread", s)) for s in sorted(capture.threads)],
         "sizes": [list(model.sizes[i]) if i in model.sizes else [0, 0] for i in range(65)],
         "lifetimes": model.lifetimes,
-        "samples": [[s[0], s[1], s[2], r, first.failed_in[i]]
+        "samples": [[*s[:3], r, first.failed_in[i], first.counts.get(i, totals["allocations"])]
                     for i, (s, r) in enumerate(zip(first.samples, rss_series))],
         "failures": [[*who, *what] for who, what in first.failures.items()],
         "peak_sample": max(range(len(first.samples)), key=lambda i: (first.samples[i][1], -i)),

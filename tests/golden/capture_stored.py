@@ -19,6 +19,7 @@ PARTS = {
     11: ("pools", "ppppppp"), 12: ("failures", "ppppcc"),
 }
 LATE = 13, ("late", "p")  # may be missing
+COUNTS = 14, ("counts", "c")  # of the samples; earlier versions did not write them
 TOTALS = ["allocations", "frees", "allocated_bytes", "peak_bytes", "peak_allocations",
           "peak_time_ns", "leaked_bytes", "leaked_allocations", "temporary_allocations",
           "peak_rss_bytes", "reserved_peak_bytes", "mapped_file_peak_bytes", "unknown_frees",
@@ -45,8 +46,8 @@ def read_parts(data):
     cursor, parts = Cursor(data), {}
     while cursor.left():
         kind, part = cursor.varint(), Cursor(cursor.blob())
-        if kind in PARTS or kind == LATE[0]:
-            name, hows = LATE[1] if kind == LATE[0] else PARTS[kind]
+        if kind in PARTS or kind in (LATE[0], COUNTS[0]):
+            name, hows = {**PARTS, **dict((LATE, COUNTS))}[kind]
             count = part.varint()
             columns = [read_column(part, count, how) for how in hows]
             parts[name] = [list(item) for item in zip(*columns)]
@@ -79,6 +80,7 @@ def read_model(capture, data):
     """The stored model as capture_model.build() says it."""
     parts = read_parts(data)
     totals = parts["totals"][0]
+    counts = parts.get("counts", [[0]] * len(parts["samples"]))
     owners = lambda name, fields: [dict(zip(fields, item)) for item in parts[name]]
     return {
         "totals": dict(zip(TOTALS, totals)),
@@ -89,7 +91,8 @@ def read_model(capture, data):
         "processes": owners("processes", OWNER),
         "threads": owners("threads", OWNER[:4]),
         "allocators": owners("allocators", ALLOCATOR),
-        "sizes": parts["sizes"], "samples": parts["samples"], "intervals": parts["intervals"],
+        "sizes": parts["sizes"], "intervals": parts["intervals"],
+        "samples": [[*sample, *count] for sample, count in zip(parts["samples"], counts)],
         "failures": parts["failures"],
         **words(capture, parts),
     }
@@ -119,7 +122,7 @@ def write_words(capture, model):
     return marks, phases
 
 
-def write_model(capture, model):
+def write_model(capture, model, has_counts=True):
     """The bytes of a model that capture_model.build() has made."""
     marks, phases = write_words(capture, model)
     items = {
@@ -132,10 +135,10 @@ def write_model(capture, model):
         "allocators": [list(allocator.values()) for allocator in model["allocators"]],
         "sizes": model["sizes"], "samples": model["samples"], "intervals": model["intervals"],
         "marks": marks, "phases": phases, "pools": model["pools"],
-        "failures": model["failures"],
+        "failures": model["failures"], "counts": [sample[5:] for sample in model["samples"]],
     }
     out = b""
-    for kind, (name, hows) in PARTS.items():
+    for kind, (name, hows) in [*PARTS.items(), COUNTS][:None if has_counts else -1]:
         part = varint(len(items[name])) + b"".join(
             write_column([item[i] for item in items[name]], how) for i, how in enumerate(hows))
         out += varint(kind) + varint(len(part)) + part

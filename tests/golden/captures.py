@@ -572,7 +572,7 @@ def stored():
     """Marks, phases, pools, and the model of it all: in two sections."""
     data = words()
     capture = fmt.read_capture(data)
-    model = capture_stored.write_model(capture, capture_model.build(capture))
+    model = capture_stored.write_model(capture, capture_model.build(capture), has_counts=False)
     return capture_stored.with_model(data, [model[:1000], model[1000:]])
 
 

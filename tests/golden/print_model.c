@@ -104,8 +104,9 @@ static void print_time(const struct profile *profile)
     for (uint32_t i = 0; i < profile->sample_count; i++) {
         const struct profile_sample *s = &profile->samples[i];
 
-        printf("%s[%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]", i > 0 ? "," : "",
-               s->time_ns, s->heap_bytes, s->heap_blocks, s->rss_bytes, s->failed_allocations);
+        printf("%s[%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]",
+               i > 0 ? "," : "", s->time_ns, s->heap_bytes, s->heap_blocks, s->rss_bytes,
+               s->failed_allocations, s->allocations);
     }
     printf("],\n\"peak_sample\":%u,\"end_ns\":%" PRIu64 ",\n\"intervals\":[", profile->peak_sample,
            profile->end_ns);

@@ -13,6 +13,7 @@ pytest.importorskip("xxhash")
 # pylint: disable=wrong-import-position
 import capture_format as fmt
 import capture_model
+import capture_stored
 import captures
 from capture_calm import calm
 
@@ -31,6 +32,12 @@ def say(path, *arguments):
     return json.loads(result.stdout)
 
 
+def is_of_an_earlier_version(capture):
+    """Whether it has a model stored which does not say how many allocations there were."""
+    model = capture_stored.model_bytes(capture)
+    return model is not None and "counts" not in capture_stored.read_parts(model)
+
+
 def compare(tmp_path, data, **options):
     """Both models of a capture; returns the one of the programs."""
     path = tmp_path / "app.bin"
@@ -39,6 +46,9 @@ def compare(tmp_path, data, **options):
                  options.get("threshold", 1), *["pools"] * options.get("pools", False))
     capture = fmt.read_capture(data)
     expected = json.loads(json.dumps(capture_model.build(capture, **options)))
+    if is_of_an_earlier_version(capture) and not any(sample[5] for sample in actual["samples"]):
+        for sample in expected["samples"]:
+            sample[5] = 0
     for key, value in expected.items():
         assert actual[key] == value, key
     check_sums(actual)

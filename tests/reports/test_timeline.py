@@ -40,6 +40,13 @@ def test_the_highest_sample_is_the_peak(facts, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_allocations_are_counted_up_to_all_of_them(facts, name):
+    counts = [sample["allocations"] or 0 for sample in facts("timeline", name)["samples"]]
+    assert counts == sorted(counts)
+    assert counts[-1] == facts("stats", name)["totals"]["allocations"]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_processes_add_up_to_the_heap(facts, name):
     report = facts("timeline", name)
     bands = [process["heap_bytes"] for process in report["processes"]]
