@@ -44,7 +44,7 @@ bool native_update(struct context *context, const struct call_site *site,
     arch_registers(&state.pc, &state.sp, &state.fp);
     state.pc++; /* as if it were behind a call: rows are kept of those */
     state.is_exact = false;
-    if (!unwind_find_caller(&state, (uintptr_t)site->caller))
+    if (!unwind_find_caller(&context->unwind, &state, (uintptr_t)site->caller))
         return unwind_give_up(&context->unwind, ret_delta);
     return unwind_update(&context->unwind, &state, &helper, ret_delta);
 }

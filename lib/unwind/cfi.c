@@ -27,8 +27,6 @@ enum {
 };
 
 enum {
-    HEADER_BYTES_MAX = 64, /* its fields before the table */
-    ENTRY_BYTES_MAX = 1 << 24,
     LENGTH_IS_64_BIT = 0xffffffff - 1,
     STATES_MAX = 8, /* remembered ones, inside one another */
 };
@@ -92,18 +90,28 @@ static uintptr_t read_pointer(struct cfi_bytes *bytes, unsigned encoding, uintpt
     return value;
 }
 
-/* The length of an entry, and what it says. Returns false at a terminator and where it is not one. */
-static bool read_entry(const uint8_t *at, struct cfi_bytes *ret_body)
+/* What may be read from an address on; nothing, where it lies in no segment of the object. */
+static struct cfi_bytes bytes_from(const struct cfi_tables *tables, const uint8_t *at)
 {
-    struct cfi_bytes bytes = {at, at + 12, false};
+    for (unsigned i = 0; i < tables->count; i++)
+        if (at >= tables->parts[i].start && at < tables->parts[i].end)
+            return (struct cfi_bytes){at, tables->parts[i].end, false};
+    return (struct cfi_bytes){at, at, true};
+}
+
+/* The length of an entry, and what it says. Returns false at a terminator and where it is not one. */
+static bool read_entry(const struct cfi_tables *tables, const uint8_t *at,
+                       struct cfi_bytes *ret_body)
+{
+    struct cfi_bytes bytes = bytes_from(tables, at);
     uint64_t length_bytes = cfi_fixed(&bytes, 4);
 
     if (length_bytes > LENGTH_IS_64_BIT)
         length_bytes = cfi_fixed(&bytes, 8);
-    if (length_bytes == 0 || length_bytes > ENTRY_BYTES_MAX)
+    if (length_bytes == 0)
         return false;
-    *ret_body = (struct cfi_bytes){bytes.at, bytes.at + length_bytes, false};
-    return true;
+    *ret_body = cfi_part(&bytes, length_bytes);
+    return !bytes.is_bad;
 }
 
 /*
@@ -135,14 +143,14 @@ static bool read_augmentation(struct cfi_bytes *bytes, const char *letters, stru
 }
 
 /* ret_encoding, ret_has_data: of the entries that share it. */
-static bool read_common(const uint8_t *at, struct entry *entry, unsigned *ret_encoding,
-                        bool *ret_has_data)
+static bool read_common(const struct cfi_tables *tables, const uint8_t *at, struct entry *entry,
+                        unsigned *ret_encoding, bool *ret_has_data)
 {
     struct cfi_bytes bytes;
     const char *letters;
     uint64_t version;
 
-    if (!read_entry(at, &bytes) || cfi_fixed(&bytes, 4) != 0)
+    if (!read_entry(tables, at, &bytes) || cfi_fixed(&bytes, 4) != 0)
         return false;
     version = cfi_fixed(&bytes, 1);
     letters = (const char *)bytes.at;
@@ -153,8 +161,10 @@ static bool read_common(const uint8_t *at, struct entry *entry, unsigned *ret_en
     entry->code_factor = cfi_uleb(&bytes);
     entry->data_factor = cfi_sleb(&bytes);
     entry->return_column = version == 1 ? cfi_fixed(&bytes, 1) : cfi_uleb(&bytes);
+    if (bytes.is_bad)
+        return false;
     *ret_encoding = ENCODING_ABSOLUTE;
-    *ret_has_data = !bytes.is_bad && letters[0] == 'z';
+    *ret_has_data = letters[0] == 'z';
     if (*ret_has_data && !read_augmentation(&bytes, letters, entry, ret_encoding))
         return false;
     if (!*ret_has_data && letters[0] != '\0')
@@ -163,7 +173,8 @@ static bool read_common(const uint8_t *at, struct entry *entry, unsigned *ret_en
     return !bytes.is_bad;
 }
 
-static bool read_function(const uint8_t *at, struct entry *ret_entry)
+static bool read_function(const struct cfi_tables *tables, const uint8_t *at,
+                          struct entry *ret_entry)
 {
     struct cfi_bytes bytes;
     const uint8_t *place;
@@ -172,11 +183,11 @@ static bool read_function(const uint8_t *at, struct entry *ret_entry)
     bool has_data;
 
     *ret_entry = (struct entry){.own = {0}};
-    if (!read_entry(at, &bytes))
+    if (!read_entry(tables, at, &bytes))
         return false;
     place = bytes.at;
     distance = cfi_fixed(&bytes, 4);
-    if (distance == 0 || !read_common(place - distance, ret_entry, &encoding, &has_data))
+    if (distance == 0 || !read_common(tables, place - distance, ret_entry, &encoding, &has_data))
         return false;
     ret_entry->range.start = read_pointer(&bytes, encoding, 0);
     ret_entry->range.end =
@@ -188,17 +199,21 @@ static bool read_function(const uint8_t *at, struct entry *ret_entry)
 }
 
 /* Search the sorted table. Returns NULL when it has no entry that begins at or before the address. */
-static const uint8_t *search(const uint8_t *header, uintptr_t address)
+static const uint8_t *search(const struct cfi_tables *tables, uintptr_t address)
 {
-    struct cfi_bytes bytes = {header + 4, header + HEADER_BYTES_MAX, false};
+    const uint8_t *header = tables->header;
+    struct cfi_bytes bytes = bytes_from(tables, header);
     int64_t wanted = (int64_t)(address - (uintptr_t)header);
+    uint64_t fields = cfi_fixed(&bytes, 4); /* version, how pointer, count and table are written */
     size_t low = 0, high;
     int32_t row[2];
 
-    if (header[0] != 1 || header[3] != TABLE_ENCODING)
+    if ((fields & 0xff) != 1 || fields >> 24 != TABLE_ENCODING)
         return NULL;
-    read_pointer(&bytes, header[1], (uintptr_t)header);
-    high = read_pointer(&bytes, header[2], (uintptr_t)header);
+    read_pointer(&bytes, (unsigned)(fields >> 8 & 0xff), (uintptr_t)header);
+    high = read_pointer(&bytes, (unsigned)(fields >> 16 & 0xff), (uintptr_t)header);
+    if (high > (size_t)(bytes.end - bytes.at) / sizeof(row))
+        return NULL;
     if (bytes.is_bad || high == 0 || wanted > INT32_MAX || wanted < INT32_MIN)
         return NULL;
     while (high - low > 1) {
@@ -454,14 +469,14 @@ static bool run(struct machine *machine, struct cfi_bytes bytes)
     return true;
 }
 
-enum cfi_result cfi_find(const uint8_t *header, uintptr_t address, struct cfi_row *ret_row,
-                         struct cfi_range *ret_range)
+enum cfi_result cfi_find(const struct cfi_tables *tables, uintptr_t address,
+                         struct cfi_row *ret_row, struct cfi_range *ret_range)
 {
-    const uint8_t *at = search(header, address);
+    const uint8_t *at = search(tables, address);
     struct machine machine;
     struct entry entry;
 
-    if (at == NULL || !read_function(at, &entry) || address < entry.range.start ||
+    if (at == NULL || !read_function(tables, at, &entry) || address < entry.range.start ||
         address >= entry.range.end)
         return CFI_NO_TABLE;
     *ret_range = entry.range;

@@ -3,7 +3,7 @@
  *
  * Reads .eh_frame as the compiler wrote it (DWARF 5, section 6.4; Linux Standard Base, "Exception
  * frames"). It lies in the memory of the object that it is about, which stays mapped while code of it is
- * on a stack. No table is believed further than its own lengths reach.
+ * on a stack. No table is believed further than its own lengths, and the object's segments, reach.
  */
 #ifndef UNWIND_CFI_H
 #define UNWIND_CFI_H
@@ -73,13 +73,26 @@ enum cfi_result {
     CFI_UNKNOWN,  /* something is said that is not understood */
 };
 
+enum {
+    CFI_PARTS_MAX = 8, /* linkers make four; what puts programs in order afterwards, five */
+};
+
+/* The tables of an object, and where its memory may be read for them: they are not believed further. */
+struct cfi_tables {
+    const uint8_t *header; /* .eh_frame_hdr; NULL: it has none */
+    struct {
+        const uint8_t *start, *end;
+    } parts[CFI_PARTS_MAX];
+    unsigned count; /* of parts */
+};
+
 /*
  * Find the rules for an address.
- * header: the .eh_frame_hdr of the object that it lies in.
+ * tables: of the object that it lies in.
  * ret_range: set when there is a table, even one that is not understood.
  * Context: hot path (slow paths only).
  */
-enum cfi_result cfi_find(const uint8_t *header, uintptr_t address, struct cfi_row *ret_row,
-                         struct cfi_range *ret_range);
+enum cfi_result cfi_find(const struct cfi_tables *tables, uintptr_t address,
+                         struct cfi_row *ret_row, struct cfi_range *ret_range);
 
 #endif

@@ -92,4 +92,13 @@ frame_verify(const struct unwind_frame *frames, uint32_t left)
     return (uint32_t)(frame - frames);
 }
 
+/*
+ * Whether the outermost frame is the last one by words that its step has read: it has to be taken again.
+ * Context: hot path.
+ */
+static inline bool frame_is_open(const struct unwind_frame *root)
+{
+    return unlikely((root->how & (FRAME_IS_BARRIER | FRAME_IS_MARK)) == FRAME_IS_BARRIER);
+}
+
 #endif

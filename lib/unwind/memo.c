@@ -22,7 +22,8 @@ static bool is_memo(const struct unwind_thread *thread, const struct memo *memo,
     if ((frame->how & (FRAME_IS_BARRIER | FRAME_IS_MARK)) != 0)
         return false;
     return memo->base == 0 ||
-           (frame_is_unchanged(&memo->outer) && frame_verify(thread->frames, memo->base) == 0);
+           (frame_is_unchanged(&memo->outer) && frame_verify(thread->frames, memo->base) == 0 &&
+            !frame_is_open(&thread->frames[0]));
 }
 
 const struct memo *memo_find(const struct unwind_thread *thread, const struct next_frame *next)

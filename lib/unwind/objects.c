@@ -90,6 +90,22 @@ static size_t headers_of(const struct object *object, const ElfW(Phdr) * *ret_he
     return elf->e_phnum;
 }
 
+void objects_tables(const struct object *object, struct cfi_tables *ret_tables)
+{
+    const ElfW(Phdr) *headers = NULL;
+    size_t count = headers_of(object, &headers);
+
+    *ret_tables = (struct cfi_tables){.header = object->tables};
+    for (size_t i = 0; i < count && ret_tables->count < CFI_PARTS_MAX; i++) {
+        const uint8_t *start = (const uint8_t *)(object->bias + headers[i].p_vaddr);
+
+        if (headers[i].p_type != PT_LOAD || (headers[i].p_flags & PF_R) == 0)
+            continue;
+        ret_tables->parts[ret_tables->count].start = start;
+        ret_tables->parts[ret_tables->count++].end = start + headers[i].p_filesz;
+    }
+}
+
 /* Look for the build-id in a note segment. */
 static void read_notes(const uint8_t *at, size_t left, struct object_identity *identity)
 {

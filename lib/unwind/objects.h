@@ -7,6 +7,8 @@
 #ifndef UNWIND_OBJECTS_H
 #define UNWIND_OBJECTS_H
 
+#include "unwind/cfi.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -34,6 +36,9 @@ bool objects_prepare(void);
 
 /* Find the object of an address. Returns false when it lies in none. Context: hot path (slow paths only). */
 bool objects_find(uintptr_t address, struct object *ret_object);
+
+/* Find its tables, and what of it may be read for them. Context: hot path (slow paths only). */
+void objects_tables(const struct object *object, struct cfi_tables *ret_tables);
 
 /* Read an object's identity from its program headers. Context: hot path (slow paths only). */
 void objects_identify(const struct object *object, struct object_identity *ret_identity);

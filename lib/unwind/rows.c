@@ -18,6 +18,7 @@ enum {
     SPECIALS_SEARCHED = 256, /* few are met, and most of them more than once */
     SAVED_MAX = ROW_SAVED_MASK * ROW_WORD_BYTES,
     CFA_MAX = ROW_CFA_MASK * ROW_WORD_BYTES,
+    ROW_FP_SAVED_BYTES = -2 * ROW_WORD_BYTES, /* where code that keeps frame pointers has them */
 };
 
 _Atomic uint64_t rows_table[1 << ROWS_COUNT_BITS] __attribute__((aligned(64)));
@@ -143,8 +144,13 @@ static bool is_usual(const struct special_row *row)
     if (row->kind != SPECIAL_FAR || row->where == SAVED_AT_FP || row->inner <= 0 ||
         row->inner > CFA_MAX || row->inner % ROW_WORD_BYTES != 0)
         return false;
-    return row->where == SAVED_NOT ||
-           (row->saved < 0 && -row->saved <= SAVED_MAX && row->saved % ROW_WORD_BYTES == 0);
+    if (row->where == SAVED_NOT)
+        return true;
+    if (row->saved >= 0 || -row->saved > SAVED_MAX || row->saved % ROW_WORD_BYTES != 0)
+        return false;
+    /* It lies on the stack, whatever the registers are: a step by such a row does not look. */
+    return row->is_from_frame_pointer ? row->saved == ROW_FP_SAVED_BYTES
+                                      : row->inner + row->saved >= 0;
 }
 
 static unwind_row make_usual(const struct special_row *row)
@@ -226,6 +232,7 @@ static unwind_row read_code(uintptr_t address, bool *ret_is_known)
 /* ret_is_known: it is the same as long as the object is loaded. */
 static unwind_row find_out(uintptr_t address, bool is_return, bool *ret_is_known)
 {
+    struct cfi_tables tables;
     struct cfi_range range;
     struct object object;
     struct cfi_row rules;
@@ -236,7 +243,8 @@ static unwind_row find_out(uintptr_t address, bool is_return, bool *ret_is_known
     meet(&object);
     if (object.tables == NULL)
         return is_return ? read_code(address + 1, ret_is_known) : row_without_table();
-    switch (cfi_find(object.tables, address, &rules, &range)) {
+    objects_tables(&object, &tables);
+    switch (cfi_find(&tables, address, &rules, &range)) {
     case CFI_FOUND:
         return encode(&rules, &range, address);
     case CFI_NO_TABLE:

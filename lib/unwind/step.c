@@ -5,17 +5,12 @@
  */
 #include "unwind/step.h"
 
-#include "base/arch.h"
 #include "unwind/epilogue.h"
-#include "unwind/objects.h"
+#include "unwind/reach.h"
 
 enum {
     GUESS_BYTES_MAX = 16384, /* of a frame without a table */
-    UNKNOWN_STACK_BYTES =
-        256 * 1024, /* how far frames go on a stack that nobody tells the end of */
 };
-
-#define STACK_BYTES_MAX ((uintptr_t)1 << 30)
 
 #if defined(__x86_64__)
 /* Places in the ucontext_t that a handler returns to (asm/sigcontext.h); the kernel's words for programs. */
@@ -23,6 +18,7 @@ enum {
     CONTEXT_FRAME_POINTER = 120,
     CONTEXT_STACK_POINTER = 160,
     CONTEXT_INSTRUCTION = 168,
+    CONTEXT_BYTES = 176, /* up to there */
 };
 #endif
 
@@ -31,42 +27,34 @@ static inline uintptr_t word_at(uintptr_t address)
     return *(const uintptr_t *)address;
 }
 
-uintptr_t step_limit(uintptr_t sp)
-{
-    uintptr_t end = objects_stack_end(), thread = arch_thread_pointer();
-
-    if (end - sp < STACK_BYTES_MAX)
-        return end;
-    /* glibc puts a thread's control block at the end of its stack. */
-    if (thread - sp < STACK_BYTES_MAX)
-        return thread;
-    return sp + UNKNOWN_STACK_BYTES;
-}
-
-static enum step_result step_signal(struct unwind_state *state)
+static enum step_result step_signal(struct unwind_reach *reach, struct unwind_state *state)
 {
 #if defined(__x86_64__)
     uintptr_t context = state->sp;
 
+    if (!reach_extend(reach, state->sp, context + CONTEXT_BYTES))
+        return STEP_STUCK;
     state->pc = word_at(context + CONTEXT_INSTRUCTION);
     state->sp = word_at(context + CONTEXT_STACK_POINTER);
     state->fp = word_at(context + CONTEXT_FRAME_POINTER);
     state->is_exact = true;
+    if (!reach_is_memory(state->sp))
+        return STEP_STUCK;
     return state->pc < UNWIND_LOWEST_CODE ? STEP_END : STEP_DONE;
 #else
+    (void)reach;
     (void)state;
     return STEP_STUCK;
 #endif
 }
 
 /* As code that keeps frame pointers has it; what else could be there fails to look like it. */
-static enum step_result step_guess(uintptr_t limit, struct unwind_state *state)
+static enum step_result step_guess(struct unwind_reach *reach, struct unwind_state *state)
 {
     uintptr_t fp = state->fp, pc;
 
     if (fp < state->sp || fp - state->sp > (uintptr_t)GUESS_BYTES_MAX ||
-        fp % sizeof(uintptr_t) != 0 || fp + 2 * sizeof(uintptr_t) > limit ||
-        limit - state->sp > STACK_BYTES_MAX)
+        fp % sizeof(uintptr_t) != 0 || !reach_extend(reach, state->sp, fp + 2 * sizeof(uintptr_t)))
         return STEP_STUCK;
     pc = word_at(fp + sizeof(uintptr_t));
     if (pc >= UNWIND_LOWEST_CODE && !epilogue_follows_call(pc))
@@ -78,22 +66,22 @@ static enum step_result step_guess(uintptr_t limit, struct unwind_state *state)
     return state->pc < UNWIND_LOWEST_CODE ? STEP_END : STEP_DONE;
 }
 
-static enum step_result step_by(const struct special_row *row, uintptr_t limit,
+static enum step_result step_by(const struct special_row *row, struct unwind_reach *reach,
                                 struct unwind_state *state)
 {
     uintptr_t base = row->is_from_frame_pointer ? state->fp : state->sp, cfa, saved;
 
     cfa = base + (uintptr_t)row->inner;
     if (row->kind == SPECIAL_LOADED) {
-        if (cfa < state->sp || cfa + sizeof(uintptr_t) > limit)
+        if (!reach_has_word(reach, state->sp, cfa))
             return STEP_STUCK;
         cfa = word_at(cfa) + (uintptr_t)row->outer;
     }
-    if (cfa <= state->sp || cfa > limit)
+    if (cfa <= state->sp || !reach_extend(reach, state->sp, cfa))
         return STEP_STUCK;
     if (row->where != SAVED_NOT) {
         saved = (row->where == SAVED_AT_CFA ? cfa : state->fp) + (uintptr_t)row->saved;
-        if (saved < state->sp || saved + sizeof(uintptr_t) > limit)
+        if (!reach_has_word(reach, state->sp, saved))
             return STEP_STUCK;
         state->fp = word_at(saved);
     }
@@ -103,13 +91,14 @@ static enum step_result step_by(const struct special_row *row, uintptr_t limit,
     return state->pc < UNWIND_LOWEST_CODE ? STEP_END : STEP_DONE;
 }
 
-enum step_result step_special(unwind_row row, uintptr_t limit, struct unwind_state *state)
+enum step_result step_special(unwind_row row, struct unwind_reach *reach,
+                              struct unwind_state *state)
 {
     const struct special_row *special;
 
     switch (row >> ROW_KIND_SHIFT) {
     case ROW_SIGNAL:
-        return step_signal(state);
+        return step_signal(reach, state);
     case ROW_END:
         return STEP_END;
     default:
@@ -117,8 +106,8 @@ enum step_result step_special(unwind_row row, uintptr_t limit, struct unwind_sta
     }
     special = rows_special(row);
     if (special->kind == SPECIAL_NO_TABLE)
-        return step_guess(limit, state);
+        return step_guess(reach, state);
     if (special->kind == SPECIAL_NOT_KNOWN)
         return STEP_STUCK;
-    return step_by(special, limit, state);
+    return step_by(special, reach, state);
 }

@@ -15,13 +15,10 @@ enum step_result {
 
 /*
  * Go one frame outwards by a row that is not a usual one.
- * limit: no frame lies beyond.
+ * reach: of its stack.
  * Context: hot path (slow paths only).
  */
-enum step_result step_special(unwind_row row, uintptr_t limit, struct unwind_state *state)
-    __attribute__((noinline));
-
-/* Return the end of the stack that an address lies on, as far as is known. Context: hot path. */
-uintptr_t step_limit(uintptr_t sp);
+enum step_result step_special(unwind_row row, struct unwind_reach *reach,
+                              struct unwind_state *state) __attribute__((noinline));
 
 #endif

@@ -14,6 +14,7 @@
 #include "unwind/memo.h"
 #include "unwind/objects.h"
 #include "unwind/places.h"
+#include "unwind/reach.h"
 #include "unwind/rows.h"
 #include "unwind/step.h"
 
@@ -31,11 +32,12 @@ enum {
 
 /* A walk under way. */
 struct walk {
-    uintptr_t limit;
-    uint32_t count; /* frames in fresh */
-    uint32_t left;  /* frames of the last walk that may still be met */
-    uint32_t kept;  /* of these, that stay; set when the walk is done */
-    uint64_t mark;  /* what stands for the frames that are not there; 0: they all are */
+    struct unwind_reach *reach; /* the thread's */
+    uintptr_t limit;            /* its end, at hand */
+    uint32_t count;             /* frames in fresh */
+    uint32_t left;              /* frames of the last walk that may still be met */
+    uint32_t kept;              /* of these, that stay; set when the walk is done */
+    uint64_t mark;              /* what stands for the frames that are not there; 0: they all are */
 };
 
 bool unwind_is_ready;
@@ -48,6 +50,7 @@ bool unwind_prepare(void)
 {
     if (!objects_prepare() || !places_prepare())
         return false;
+    reach_prepare();
     rows_prefault();
     unwind_is_ready = true;
     return true;
@@ -106,8 +109,38 @@ static inline bool is_exact(const struct next_frame *next)
     return (next->how & FRAME_IS_EXACT) != 0;
 }
 
+/* Where the caller's frame begins, by a usual row. */
+static inline uintptr_t usual_cfa(unwind_row row, const struct next_frame *next)
+{
+    return ((row >> ROW_KIND_SHIFT & 1) != 0 ? next->fp : next->sp) +
+           ROW_WORD_BYTES * (uintptr_t)(row >> ROW_CFA_SHIFT & ROW_CFA_MASK);
+}
+
+/* The return address lies below, and what the CFA is counted from below that if it is the frame pointer. */
+static inline uintptr_t least_cfa(unwind_row row, const struct next_frame *next)
+{
+    return next->sp + 1 + ROW_WORD_BYTES * (uintptr_t)(row >> ROW_KIND_SHIFT & 1);
+}
+
+/* Take a step by a usual row. cfa: by it; what lies below can be read. */
+static inline __attribute__((always_inline)) bool step_usual(unwind_row row, uintptr_t cfa,
+                                                             struct next_frame *next, uint64_t *how)
+{
+    uint64_t kind = row >> ROW_KIND_SHIFT;
+    /* Without a branch: whether the frame pointer was saved is like chance. */
+    uintptr_t slot = cfa - ROW_WORD_BYTES * (uintptr_t)(row & ROW_SAVED_MASK);
+    uintptr_t saved = word_at(slot);
+
+    *how |= kind << FRAME_FLAG_SHIFT;
+    next->how = (kind & 2) != 0 ? slot : 0;
+    next->fp = (kind & 2) != 0 ? saved : next->fp;
+    next->pc = word_at(cfa - sizeof(uintptr_t));
+    next->sp = cfa;
+    return likely(next->pc >= UNWIND_LOWEST_CODE);
+}
+
 /*
- * Take a step by a row that is not a usual one, or not right.
+ * Take a step by a row that is not a usual one, or not right, or to where the stack was not read before.
  * how: of the frame that it goes out from.
  * Returns false at the end of the stack; walk->mark says of which kind.
  */
@@ -118,16 +151,27 @@ static __attribute__((noinline)) bool step_aside(struct walk *walk, unwind_row r
     uint32_t kind = row >> ROW_KIND_SHIFT;
     enum step_result result = STEP_STUCK;
 
+    if (kind < ROW_SIGNAL) {
+        uintptr_t cfa = usual_cfa(row, next);
+
+        if (cfa >= least_cfa(row, next) && reach_extend(walk->reach, next->sp, cfa)) {
+            walk->limit = walk->reach->high;
+            return step_usual(row, cfa, next, how);
+        }
+    } else {
+        result = step_special(row, walk->reach, &state);
+        walk->limit = walk->reach->high;
+    }
+    if (kind == ROW_END)
+        return false;
     *how |= FRAME_IS_BARRIER | FRAME_USES_FP;
-    if (kind >= ROW_SIGNAL)
-        result = step_special(row, walk->limit, &state);
     if (result == STEP_STUCK)
         walk->mark = SPECIAL_UNWINDER;
     if (result != STEP_DONE)
         return false;
     *next = (struct next_frame){state.pc, state.sp, state.fp, state.is_exact ? FRAME_IS_EXACT : 0};
     if (kind == ROW_SIGNAL)
-        walk->limit = step_limit(state.sp);
+        walk->limit = reach_limit(walk->reach, state.sp, true);
     return true;
 }
 
@@ -139,12 +183,10 @@ static __attribute__((noinline)) bool step_aside(struct walk *walk, unwind_row r
 static inline __attribute__((always_inline)) bool step(struct walk *walk, unwind_row row,
                                                        struct next_frame *next, uint64_t *how)
 {
-    uint64_t kind = row >> ROW_KIND_SHIFT;
-    uintptr_t cfa, slot, saved;
+    uintptr_t cfa = usual_cfa(row, next);
 
-    cfa = ((kind & 1) != 0 ? next->fp : next->sp) +
-          ROW_WORD_BYTES * (uintptr_t)(row >> ROW_CFA_SHIFT & ROW_CFA_MASK);
-    if (unlikely(kind >= ROW_SIGNAL) || unlikely(cfa <= next->sp) || unlikely(cfa > walk->limit)) {
+    if (unlikely(row >> ROW_KIND_SHIFT >= ROW_SIGNAL) || unlikely(cfa < least_cfa(row, next)) ||
+        unlikely(cfa > walk->limit)) {
         /* A copy: what has an address lies in memory, which every other step would wait for. */
         struct next_frame aside = *next;
         bool is_done = step_aside(walk, row, &aside, how);
@@ -152,15 +194,7 @@ static inline __attribute__((always_inline)) bool step(struct walk *walk, unwind
         *next = aside;
         return is_done;
     }
-    /* Without a branch: whether the frame pointer was saved is like chance. */
-    slot = cfa - ROW_WORD_BYTES * (uintptr_t)(row & ROW_SAVED_MASK);
-    saved = word_at(slot);
-    *how |= kind << FRAME_FLAG_SHIFT;
-    next->how = (kind & 2) != 0 ? slot : 0;
-    next->fp = (kind & 2) != 0 ? saved : next->fp;
-    next->pc = word_at(cfa - sizeof(uintptr_t));
-    next->sp = cfa;
-    return likely(next->pc >= UNWIND_LOWEST_CODE);
+    return step_usual(row, cfa, next, how);
 }
 
 /* Note the next frame. Returns it; NULL where there is no room. */
@@ -215,7 +249,12 @@ static inline __attribute__((always_inline)) bool go_out(struct unwind_thread *t
 
     if (unlikely(frame == NULL))
         return false;
-    return step(walk, row_of(next), next, &frame->how);
+    if (likely(step(walk, row_of(next), next, &frame->how)))
+        return true;
+    /* A word that ended the stack may be another the next time. */
+    if (next->pc < UNWIND_LOWEST_CODE)
+        frame->how |= FRAME_IS_BARRIER;
+    return false;
 }
 
 /*
@@ -229,7 +268,8 @@ static inline __attribute__((always_inline)) bool meet(struct unwind_thread *thr
     struct next_frame aside;
     bool is_done;
 
-    if (likely(same == 0)) {
+    /* The outermost frame is the last by its code, not by a word that has to be looked at. */
+    if (likely(same == 0) && likely(!frame_is_open(&thread->frames[0]))) {
         frame_renew(&thread->frames[walk->left - 1], next->fp, next->how);
         walk->kept = walk->left;
         return true;
@@ -262,6 +302,12 @@ static inline void run(struct unwind_thread *thread, struct walk *walk, struct n
     }
 }
 
+/* Whether the stack, which is not empty, begins with a mark; a frame's pc may be as small a number. */
+static inline bool is_mark(const struct unwind_thread *thread, uint64_t mark)
+{
+    return (thread->frames[0].how & FRAME_IS_MARK) != 0 && thread->frames[0].pc == mark;
+}
+
 /* Of the frames that were walked, outermost first, those stay that are what stood there. */
 static inline void trim(struct unwind_thread *thread, struct walk *walk)
 {
@@ -271,7 +317,7 @@ static inline void trim(struct unwind_thread *thread, struct walk *walk)
 
     if (unlikely(walk->mark != 0)) {
         /* Where it could not be gone on the last time either. */
-        if (walk->mark != SPECIAL_UNWINDER || most == 0 || thread->frames[0].pc != walk->mark)
+        if (walk->mark != SPECIAL_UNWINDER || most == 0 || !is_mark(thread, walk->mark))
             return;
         walk->kept = 1;
     }
@@ -374,7 +420,7 @@ static inline bool is_same(struct unwind_thread *thread, const struct next_frame
     uint32_t depth = thread->depth;
 
     if (depth == 0 || !frame_is_at(next, &thread->frames[depth - 1]) ||
-        frame_verify(thread->frames, depth) != 0)
+        frame_verify(thread->frames, depth) != 0 || frame_is_open(&thread->frames[0]))
         return false;
     frame_renew(&thread->frames[depth - 1], next->fp, next->how);
     return true;
@@ -385,7 +431,9 @@ bool unwind_update(struct unwind_thread *thread, const struct unwind_state *from
 {
     uint32_t generation = atomic_load_explicit(&rows_generation, memory_order_acquire);
     uint32_t before = thread->depth;
-    struct walk walk = {.limit = step_limit(from->sp), .left = before};
+    struct walk walk = {.reach = &thread->reach,
+                        .limit = reach_limit(&thread->reach, from->sp, from->is_exact),
+                        .left = before};
     struct next_frame next;
     bool uses_memos;
 
@@ -430,9 +478,10 @@ bool unwind_update(struct unwind_thread *thread, const struct unwind_state *from
     return true;
 }
 
-bool unwind_find_caller(struct unwind_state *state, uintptr_t pc)
+bool unwind_find_caller(struct unwind_thread *thread, struct unwind_state *state, uintptr_t pc)
 {
-    struct walk walk = {.limit = step_limit(state->sp)};
+    struct walk walk = {.reach = &thread->reach,
+                        .limit = reach_limit(&thread->reach, state->sp, state->is_exact)};
     struct next_frame next = next_of(state);
 
     for (unsigned i = 0; i < OWN_FRAMES_MAX; i++) {
@@ -452,7 +501,7 @@ bool unwind_give_up(struct unwind_thread *thread, struct unwind_delta *ret_delta
 {
     uint32_t before = thread->depth;
 
-    if (before == 1 && thread->frames[0].pc == SPECIAL_UNWINDER)
+    if (before == 1 && is_mark(thread, SPECIAL_UNWINDER))
         return false;
     if (thread->capacity == 0 && !begin(thread))
         return false;
@@ -467,12 +516,15 @@ bool unwind_give_up(struct unwind_thread *thread, struct unwind_delta *ret_delta
 
 bool unwind_find_function(uintptr_t address, uintptr_t *ret_start, uintptr_t *ret_end)
 {
+    struct cfi_tables tables;
     struct cfi_range range;
     struct object object;
     struct cfi_row row;
 
-    if (!objects_find(address, &object) || object.tables == NULL ||
-        cfi_find(object.tables, address, &row, &range) == CFI_NO_TABLE)
+    if (!objects_find(address, &object) || object.tables == NULL)
+        return false;
+    objects_tables(&object, &tables);
+    if (cfi_find(&tables, address, &row, &range) == CFI_NO_TABLE)
         return false;
     *ret_start = range.start;
     *ret_end = range.end;
@@ -484,6 +536,7 @@ void unwind_forget(struct unwind_thread *thread)
     thread->depth = 0;
     if (thread->memos != NULL)
         memos_forget(thread->memos);
+    thread->reach = (struct unwind_reach){0};
 }
 
 void unwind_note_free(const void *block)

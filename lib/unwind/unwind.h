@@ -23,6 +23,11 @@ struct unwind_state {
 
 struct unwind_frame;
 
+/* What of a thread's stack is known to be memory: reach.h. */
+struct unwind_reach {
+    uintptr_t low, high;
+};
+
 /*
  * One thread's. All zero is its beginning (a wiped context is one); lives in wiped memory. Its arrays are
  * never given back: a context is used again by the next thread.
@@ -32,6 +37,7 @@ struct unwind_thread {
     struct unwind_frame *fresh;  /* room for the frames of a walk, innermost first */
     uint64_t *pushed;            /* room for capacity frames */
     uint32_t depth, capacity;
+    struct unwind_reach reach;
     uint32_t generation; /* of the rows, at the last walk */
     struct memos *memos; /* NULL: no memory for them */
     uint32_t eager;      /* frames that the last walk found to be new: so many are not looked for */
@@ -68,11 +74,12 @@ extern bool unwind_is_ready;
 
 /*
  * Go outwards from a state until the frame whose pc this is.
+ * thread: the calling one's; its stack stays as it was.
  * state: of any frame of ours; becomes that of the caller.
  * Returns false when there is no such frame within a few: state is not to be used.
  * Context: hot path.
  */
-bool unwind_find_caller(struct unwind_state *state, uintptr_t pc);
+bool unwind_find_caller(struct unwind_thread *thread, struct unwind_state *state, uintptr_t pc);
 
 /*
  * Walk, and compare with the last walk.
