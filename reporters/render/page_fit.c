@@ -97,15 +97,11 @@ static void merge_intervals(struct page_time *time, size_t max_bytes)
     }
 }
 
-static void build(const struct render_input *input, uint64_t threshold_ppm, struct page_fit *fit)
+static void build(const struct render_input *input, struct paths *paths, uint64_t threshold_ppm,
+                  struct page_fit *fit)
 {
-    const struct render_options *options = input->options;
-    /* The interpreter's own would take most of the room, and part stacks that are one to people. */
-    unsigned shown = (options->hides_native ? PATHS_HIDE_NATIVE : 0u) |
-                     (options->shows_runtime ? 0u : PATHS_FOLD_NATIVE);
-
     fit->threshold_ppm = threshold_ppm;
-    fit->tree = page_tree_build(input->profile, input->frames, shown, threshold_ppm);
+    fit->tree = page_tree_build(input->profile, paths, threshold_ppm);
     page_time_init(&fit->time, input->profile, fit->tree);
 }
 
@@ -132,14 +128,21 @@ static bool does_fit(const struct render_input *input, const struct attempt *att
 
 void page_fit_make(const struct render_input *input, struct page_fit *ret_fit)
 {
+    const struct render_options *options = input->options;
+    /* The interpreter's own would take most of the room, and part stacks that are one to people. */
+    unsigned shown = PATHS_SHOW_RUNTIME | (options->hides_native ? PATHS_HIDE_NATIVE : 0u) |
+                     (options->shows_runtime ? 0u : PATHS_FOLD_NATIVE);
+    struct paths *paths = paths_create(input->capture, input->frames, shown);
+
     for (unsigned i = 0;; i++) {
         bool is_last = i == ATTEMPT_COUNT - 1;
 
-        build(input, attempts[i].threshold_ppm, ret_fit);
-        if (input->options->is_full || does_fit(input, &attempts[i], is_last, ret_fit) || is_last)
-            return;
+        build(input, paths, attempts[i].threshold_ppm, ret_fit);
+        if (options->is_full || does_fit(input, &attempts[i], is_last, ret_fit) || is_last)
+            break;
         page_fit_finish(ret_fit);
     }
+    paths_destroy(paths);
 }
 
 void page_fit_finish(struct page_fit *fit)

@@ -117,11 +117,9 @@ static uint32_t *paths_of_rows(const struct profile *profile, struct paths *path
     return row_paths;
 }
 
-static void map_rows(struct builder *builder, unsigned shown)
+static void map_rows(struct builder *builder, struct paths *paths)
 {
     const struct profile *profile = builder->profile;
-    struct paths *paths =
-        paths_create(profile->capture, builder->frames, PATHS_SHOW_RUNTIME | shown);
     uint32_t *row_paths = paths_of_rows(profile, paths), path_count;
     const struct path *all = paths_all(paths, &path_count);
     uint32_t *mapped = memory_allocate(path_count, sizeof(mapped[0]));
@@ -140,7 +138,6 @@ static void map_rows(struct builder *builder, unsigned shown)
     }
     free(mapped);
     free(row_paths);
-    paths_destroy(paths);
 }
 
 static uint64_t row_measure(const struct profile_row *row, unsigned measure)
@@ -416,14 +413,14 @@ static void name_processes(struct page_tree *tree, const struct capture *capture
         tree->process_names[i] = process_name(&capture->processes[i]);
 }
 
-struct page_tree *page_tree_build(const struct profile *profile, struct frames *frames,
-                                  unsigned shown, uint64_t threshold_ppm)
+struct page_tree *page_tree_build(const struct profile *profile, struct paths *paths,
+                                  uint64_t threshold_ppm)
 {
     struct page_tree *tree = memory_allocate(1, sizeof(*tree));
-    struct builder builder = {.profile = profile, .frames = frames};
+    struct builder builder = {.profile = profile, .frames = paths_frames(paths)};
 
     trie_init(&builder.trie);
-    map_rows(&builder, shown);
+    map_rows(&builder, paths);
     if (threshold_ppm > 0)
         tree->folded_stack_count = fold_small(&builder, threshold_ppm);
     place_nodes(&builder, tree, mark_used(&builder));

@@ -11,6 +11,7 @@
 #define RENDER_PAGE_TREE_H
 
 #include "profile/profile.h"
+#include "report/paths.h"
 #include "symbol/frames.h"
 
 #include <stdint.h>
@@ -52,13 +53,14 @@ struct page_tree {
 
 /*
  * Build the tree of a profile.
- * shown: bits of enum paths_shown. The runtime's frames of Python are always there: the page hides them.
+ * paths: of its capture, with the runtime's frames: the page hides them. What it is asked for here it
+ * knows when another tree is built.
  * threshold_ppm: subtrees with a smaller share, in parts per million, of the bytes and of the
  * allocations of every view are folded into one box of their parent; 0 folds nothing.
  * Returns a tree to be given to page_tree_destroy(). Context: tool.
  */
-struct page_tree *page_tree_build(const struct profile *profile, struct frames *frames,
-                                  unsigned shown, uint64_t threshold_ppm);
+struct page_tree *page_tree_build(const struct profile *profile, struct paths *paths,
+                                  uint64_t threshold_ppm);
 
 /* Give it back; NULL is allowed. Context: tool. */
 void page_tree_destroy(struct page_tree *tree);

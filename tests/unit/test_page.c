@@ -29,6 +29,7 @@ struct world {
     struct profile_row rows[NODES + 1];
     struct profile profile;
     struct frames *frames;
+    struct paths *paths;
 };
 
 static struct capture_text text_of(const char *text)
@@ -82,6 +83,7 @@ static struct world *make_world(void)
         .sample_count = BUCKETS,
     };
     world.frames = frames_create(&world.capture);
+    world.paths = paths_create(&world.capture, world.frames, PATHS_SHOW_RUNTIME);
     return &world;
 }
 
@@ -128,7 +130,7 @@ TEST(a_tree_holds_all_bytes_whatever_is_folded)
     uint32_t last_count = UINT32_MAX;
 
     for (size_t i = 0; i < sizeof(thresholds) / sizeof(thresholds[0]); i++) {
-        struct page_tree *tree = page_tree_build(&world->profile, world->frames, 0, thresholds[i]);
+        struct page_tree *tree = page_tree_build(&world->profile, world->paths, thresholds[i]);
 
         test_case("threshold %" PRIu64, thresholds[i]);
         check_tree(world, tree);
@@ -137,13 +139,14 @@ TEST(a_tree_holds_all_bytes_whatever_is_folded)
         page_tree_destroy(tree);
     }
     CHECK_EQUAL(last_count, 2); /* the root and what was folded into it */
+    paths_destroy(world->paths);
     frames_destroy(world->frames);
 }
 
 TEST(folded_stacks_have_a_box_of_their_own)
 {
     struct world *world = make_world();
-    struct page_tree *tree = page_tree_build(&world->profile, world->frames, 0, 20000);
+    struct page_tree *tree = page_tree_build(&world->profile, world->paths, 20000);
     uint32_t folded_count = 0;
 
     for (uint32_t i = 1; i < tree->node_count; i++)
@@ -151,13 +154,14 @@ TEST(folded_stacks_have_a_box_of_their_own)
     CHECK(folded_count > 0);
     CHECK(tree->folded_stack_count > 0 && tree->folded_stack_count < NODES);
     page_tree_destroy(tree);
+    paths_destroy(world->paths);
     frames_destroy(world->frames);
 }
 
 TEST(hidden_frames_are_not_in_the_tree_and_stacks_without_frames_are)
 {
     struct world *world = make_world();
-    struct page_tree *tree = page_tree_build(&world->profile, world->frames, 0, 0);
+    struct page_tree *tree = page_tree_build(&world->profile, world->paths, 0);
     bool has_native = false;
 
     for (uint32_t i = 1; i < tree->node_count; i++) {
@@ -169,6 +173,7 @@ TEST(hidden_frames_are_not_in_the_tree_and_stacks_without_frames_are)
     }
     CHECK(has_native);
     page_tree_destroy(tree);
+    paths_destroy(world->paths);
     frames_destroy(world->frames);
 }
 
@@ -190,7 +195,7 @@ TEST(native_memory_of_several_processes_is_told_apart)
     world->capture.thread_count = 3;
     for (uint32_t i = NODES - 2; i <= NODES; i++)
         world->rows[i].stack = NODES + 1;
-    tree = page_tree_build(&world->profile, world->frames, 0, 0);
+    tree = page_tree_build(&world->profile, world->paths, 0);
     check_tree(world, tree);
     for (uint32_t i = 1; i < tree->node_count; i++) {
         const char *parent;
@@ -203,6 +208,7 @@ TEST(native_memory_of_several_processes_is_told_apart)
     }
     CHECK_EQUAL(found, 3);
     page_tree_destroy(tree);
+    paths_destroy(world->paths);
     frames_destroy(world->frames);
 }
 
@@ -212,11 +218,12 @@ TEST(a_profile_without_rows_has_a_tree_of_the_root)
     struct page_tree *tree;
 
     world->profile.row_count = 0;
-    tree = page_tree_build(&world->profile, world->frames, 0, 10);
+    tree = page_tree_build(&world->profile, world->paths, 10);
     CHECK_EQUAL(tree->node_count, 1);
     CHECK_EQUAL(tree->row_count, 0);
     page_tree_destroy(tree);
     page_tree_destroy(NULL);
+    paths_destroy(world->paths);
     frames_destroy(world->frames);
 }
 
@@ -265,7 +272,7 @@ TEST(merging_keeps_what_each_row_holds)
     static const size_t limits[] = {100000, 10000, 1000, 100, 10, 1};
     static struct sums before, after;
     struct world *world = make_world();
-    struct page_tree *tree = page_tree_build(&world->profile, world->frames, 0, 0);
+    struct page_tree *tree = page_tree_build(&world->profile, world->paths, 0);
 
     make_intervals(world);
     for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
@@ -284,6 +291,7 @@ TEST(merging_keeps_what_each_row_holds)
         page_time_finish(&time);
     }
     page_tree_destroy(tree);
+    paths_destroy(world->paths);
     frames_destroy(world->frames);
 }
 
@@ -292,13 +300,13 @@ TEST(intervals_of_rows_that_became_one_are_one)
     static struct profile_interval intervals[] = {
         {10, 1, 5, 100, 1}, {10, 2, 5, 30, 1}, {20, 1, 5, 11, 2}};
     struct world *world = make_world();
-    struct page_tree *tree = page_tree_build(&world->profile, world->frames, 0, 2000000);
+    struct page_tree *tree = page_tree_build(&world->profile, world->paths, 2000000);
     struct page_time time;
 
     /* Folded into the root's one box; stream and allocator of both rows are made equal. */
     page_tree_destroy(tree);
     world->rows[20].stream = world->rows[10].stream;
-    tree = page_tree_build(&world->profile, world->frames, 0, 2000000);
+    tree = page_tree_build(&world->profile, world->paths, 2000000);
     CHECK_EQUAL(tree->row_of_profile_row[10], tree->row_of_profile_row[20]);
     world->profile.intervals = intervals;
     world->profile.interval_count = 3;
@@ -309,6 +317,7 @@ TEST(intervals_of_rows_that_became_one_are_one)
     CHECK_EQUAL(time.intervals[1].bytes, 30);
     page_time_finish(&time);
     page_tree_destroy(tree);
+    paths_destroy(world->paths);
     frames_destroy(world->frames);
 }
 
@@ -329,7 +338,7 @@ static int64_t live_at(const struct page_time *time, uint32_t row, uint32_t buck
 TEST(what_joining_changes_is_bounded_as_is_said)
 {
     struct world *world = make_world();
-    struct page_fit fit = {.tree = page_tree_build(&world->profile, world->frames, 0, 0)};
+    struct page_fit fit = {.tree = page_tree_build(&world->profile, world->paths, 0)};
     struct page_time exact;
     uint64_t most = 0;
 
@@ -352,13 +361,14 @@ TEST(what_joining_changes_is_bounded_as_is_said)
     CHECK_EQUAL(page_error_find(&world->profile, &fit).joined_bytes, most);
     page_time_finish(&exact);
     page_fit_finish(&fit);
+    paths_destroy(world->paths);
     frames_destroy(world->frames);
 }
 
 TEST(what_is_folded_is_told_as_a_share_of_each_view)
 {
     struct world *world = make_world();
-    struct page_fit fit = {.tree = page_tree_build(&world->profile, world->frames, 0, 20000)};
+    struct page_fit fit = {.tree = page_tree_build(&world->profile, world->paths, 20000)};
     struct page_error error = page_error_find(&world->profile, &fit);
     uint64_t all = 0, folded = 0;
 
@@ -372,6 +382,7 @@ TEST(what_is_folded_is_told_as_a_share_of_each_view)
     CHECK(folded > 0 && folded < all);
     CHECK_EQUAL(error.folded_ppm[VIEW_LEAKS], folded * 1000000 / all);
     page_fit_finish(&fit);
+    paths_destroy(world->paths);
     frames_destroy(world->frames);
 }
 
@@ -389,7 +400,7 @@ static const char *string_of(const struct page_strings *strings, uint32_t number
 TEST(source_is_the_lines_of_frames_and_those_around_them)
 {
     struct world *world = make_world();
-    struct page_tree *tree = page_tree_build(&world->profile, world->frames, 0, 0);
+    struct page_tree *tree = page_tree_build(&world->profile, world->paths, 0);
     char directory[] = "memtrack-test-XXXXXX", path[64];
     struct page_strings strings = {.count = 0};
     struct page_bytes columns = {.bytes = NULL};
@@ -427,6 +438,7 @@ TEST(source_is_the_lines_of_frames_and_those_around_them)
 
     page_strings_finish(&strings);
     page_tree_destroy(tree);
+    paths_destroy(world->paths);
     frames_destroy(world->frames);
     unlink(path);
     rmdir(directory);
