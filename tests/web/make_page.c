@@ -209,6 +209,8 @@ static void make_blocks(struct world *world, size_t block_count)
 {
     uint32_t row_count = world->profile.row_count;
 
+    if (row_count == 0)
+        block_count = 0;
     world->block_count = block_count;
     world->blocks = memory_allocate(block_count, sizeof(world->blocks[0]));
     for (size_t i = 0; i < block_count; i++) {

@@ -61,6 +61,8 @@ export function collectFiles(names, rows) {
 export class SourcePanel {
     /** @type {number} number of its name, -1: that with the most */
     file = -1;
+    /** Of which file the lines are shown. */
+    shown = -1;
     limit = FIRST_FILES;
 
     /**
@@ -167,7 +169,11 @@ export class SourcePanel {
             head.append(makeElement('th', { scope: 'col', class: name }, title));
         }
         this.code.replaceChildren(
-            makeElement('h2', { class: 'code' }, app.names.fileOf(costs.frame)),
+            makeElement(
+                'h2',
+                { class: 'code', title: app.names.fileOf(costs.frame) },
+                app.names.pathOf(costs.frame),
+            ),
             ...(hasText
                 ? []
                 : [
@@ -185,6 +191,25 @@ export class SourcePanel {
                 body,
             ),
         );
+        if (this.shown === costs.file) return;
+        this.shown = costs.file;
+        this.showHottest();
+    }
+
+    /** Scroll to the line that allocated the most. */
+    showHottest() {
+        /** @type {HTMLElement | null} */
+        let hottest = null;
+        let most = 0;
+        for (const row of /** @type {NodeListOf<HTMLElement>} */ (
+            this.code.querySelectorAll('tr.hot')
+        )) {
+            const heat = Number(row.style.getPropertyValue('--heat'));
+            if (heat > most) [hottest, most] = [row, heat];
+        }
+        this.code.scrollTop = hottest
+            ? hottest.offsetTop - this.code.clientHeight / 2 + hottest.offsetHeight
+            : 0;
     }
 
     /**

@@ -175,6 +175,13 @@ pageTest('source is said to be missing where it is', { link: '#v=source' }, asyn
     assert.ok(rows.length >= 1);
     const first = await page.$eval('.functions .number', (one) => one.textContent);
     assert.match(first, /iB$/);
+    const isSeen = await page.$eval('.source-code', (code) => {
+        const heat = (row) => Number(row.style.getPropertyValue('--heat'));
+        const hot = [...code.querySelectorAll('tr.hot')].sort((a, b) => heat(b) - heat(a))[0];
+        const [line, window] = [hot.getBoundingClientRect(), code.getBoundingClientRect()];
+        return line.top >= window.top && line.bottom <= window.bottom;
+    });
+    assert.ok(isSeen);
 });
 
 pageTest('the root goes to the bottom, and the arrow keys with it', {}, async (page) => {
