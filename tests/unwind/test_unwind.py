@@ -169,6 +169,7 @@ def test_python(compare, python, is_full, monkeypatch, malloc):
     rounds = "20" if is_full else "2"
     compared = compare(python.path, "-c", EVERYTHING.replace("ROUNDS", rounds))
     compared.assert_equal(1000)
+    assert compared["recalled"] > 0, "stacks that come again are not met"
 
 
 @pytest.mark.parametrize("minor", [11, 13])
@@ -271,6 +272,19 @@ def test_sqlite(compare, have):
     compare(have("sqlite3"), ":memory:", "create table t(a, b); with recursive c(x) as (select 1 union all "
             "select x + 1 from c where x < 2000) insert into t select x, x || 'a' from c; "
             "select count(distinct b), group_concat(b) from t order by b;").assert_equal(3000)
+
+
+RECORDED = [*SCENES, "deep", "forks", "libraries", "libraries-and-threads", "late", "liars", "overflow"]
+
+
+@pytest.mark.parametrize("scene", RECORDED)
+def test_stacks_made_on_purpose_are_recorded(memtrack, programs, stress, scene):
+    """Tables that lie, frame pointers that are garbage, stacks with nothing behind them: it runs, nothing is lost."""
+    ended = memtrack.run(stress, scene, 20 if scene != "deep" else 2, programs("unwind_library_one.so"),
+                         programs("unwind_library_two.so"), options=["--native"])
+    assert ended.stdout.splitlines()[-1].split()[0] == scene
+    totals = ended.capture.assert_sound()
+    assert totals["unknown_frees"] == 0 and totals["allocations"] >= 10
 
 
 # Each instruction, where functions begin and end: from allocations on, through all that comes.

@@ -423,6 +423,97 @@ static void run_bare(unsigned rounds)
         without_tables(some_frames);
 }
 
+extern "C" void lies_far(void (*called)(void));
+extern "C" void lies_below(void (*called)(void));
+extern "C" void lies_garbage(void (*called)(void));
+extern "C" void lies_saved(void (*called)(void));
+
+/* Tables that lie: of a frame as large as a stack, one that ends below itself, one counted from garbage, one
+   whose frame pointer lies far below. */
+__asm__(
+    ".text\n"
+    "lies_far: .cfi_startproc\n"
+    "  sub $8, %rsp\n .cfi_def_cfa_offset 131072\n call *%rdi\n add $8, %rsp\n ret\n .cfi_endproc\n"
+    "lies_below: .cfi_startproc\n"
+    "  sub $8, %rsp\n .cfi_def_cfa_offset -4096\n call *%rdi\n add $8, %rsp\n ret\n .cfi_endproc\n"
+    "lies_garbage: .cfi_startproc\n"
+    "  push %rbp\n .cfi_def_cfa rbp, 16\n lea 70000(%rsp), %rbp\n call *%rdi\n"
+    "  pop %rbp\n ret\n .cfi_endproc\n"
+    "lies_saved: .cfi_startproc\n"
+    "  sub $8, %rsp\n .cfi_def_cfa_offset 16\n .cfi_offset rbp, -8000\n call *%rdi\n"
+    "  add $8, %rsp\n ret\n .cfi_endproc\n");
+
+static void call_liars()
+{
+    for (int i = 0; i < 100; i++) {
+        lies_far(some_frames);
+        lies_below(some_frames);
+        lies_garbage(some_frames);
+        lies_saved(some_frames);
+        without_tables(some_frames);
+    }
+    swapcontext(&coroutines[0], &main_context);
+}
+
+static void *call_liars_in_thread(void *)
+{
+    getcontext(&coroutines[1]);
+    coroutines[1].uc_stack.ss_sp = make_stack(64 * 1024);
+    coroutines[1].uc_stack.ss_size = 64 * 1024;
+    makecontext(&coroutines[1], call_liars, 0);
+    swapcontext(&main_context, &coroutines[1]);
+    return nullptr;
+}
+
+/* Near the end of a stack with nothing behind it: of the first thread and of another. */
+static void run_liars(unsigned rounds)
+{
+    for (unsigned i = 0; i < rounds; i++) {
+        pthread_t thread;
+
+        call_liars_in_thread(nullptr);
+        if (pthread_create(&thread, nullptr, call_liars_in_thread, nullptr) != 0)
+            abort();
+        pthread_join(thread, nullptr);
+    }
+}
+
+static sigjmp_buf before_overflow;
+
+static void handle_overflow(int)
+{
+    allocate(300);
+    siglongjmp(before_overflow, 1);
+}
+
+static CALLED unsigned overflow(unsigned depth)
+{
+    volatile char memory[2000];
+
+    memory[depth % 2000] = 1;
+    if (depth % 64 == 0)
+        allocate(depth % 100);
+    return depth == ~0u ? 0 : overflow(depth + 1) + unsigned(memory[depth % 2000]);
+}
+
+/* The stack is full: its handler has one of its own, and allocates. */
+static void run_overflow(unsigned rounds)
+{
+    stack_t own = {};
+    struct sigaction action = {};
+
+    own.ss_size = 128 * 1024;
+    own.ss_sp = malloc(own.ss_size);
+    action.sa_handler = handle_overflow;
+    action.sa_flags = SA_ONSTACK;
+    if (sigaltstack(&own, nullptr) != 0 || sigaction(SIGSEGV, &action, nullptr) != 0)
+        abort();
+    static unsigned i;
+    for (i = 0; i < rounds; i++)
+        if (sigsetjmp(before_overflow, 1) == 0)
+            overflow(0);
+}
+
 /* push %rbp; mov %rsp, %rbp; call *%rdi; pop %rbp; ret */
 static const unsigned char generated[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3};
 
@@ -459,6 +550,8 @@ static const struct {
     {"assembly", run_assembly},
     {"bare", run_bare},
     {"generated", run_generated},
+    {"liars", run_liars},
+    {"overflow", run_overflow},
 #endif
 };
 
