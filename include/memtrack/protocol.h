@@ -275,12 +275,15 @@ enum slot_op {
      * offset from now on, 48-55 allocator.
      */
     OP_ALLOC_MOVED = 21,
+    /* As ALLOC_MOVED, and the native chain is memo w1 bits 56-58 again; offset MOVED_NOT: no move. */
+    OP_ALLOC_AGAIN = 22,
     OP_LIFE = 23, /* payload enum life; w1 = code */
 };
 
-/* OP_ALLOC_MOVED */
+/* OP_ALLOC_MOVED, OP_ALLOC_AGAIN */
 #define MOVED_OFFSET_SHIFT 24
 #define MOVED_MASK         UINT64_C(0xffffff) /* of both */
+#define MOVED_NOT          MOVED_MASK
 
 /*
  * OP_NATIVE, bits 48-52: what both sides keep of stacks that may come again. A memo is a chain's inner end, from

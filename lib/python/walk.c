@@ -177,7 +177,7 @@ CHAIN_INLINE bool update_changed(struct python_walk *walk, uintptr_t state, uint
     push = chain_push(walk, changed, depth, shown, 0, &runtime, announcer, layout);
     if (changed == 0 && depth > 0)
         name_thread(walk, announcer);
-    *ret_delta = (struct python_delta){pop, push, walk->pushed};
+    *ret_delta = (struct python_delta){pop, push, walk->pushed, false};
     chain_set_watermark(walk, state, layout);
     chain_set_floor(walk, state, &runtime, layout);
     chain_set_short(walk);
@@ -197,7 +197,7 @@ CHAIN_INLINE void update_moved(struct python_walk *walk, uintptr_t top,
     innermost->instruction = chain_instruction(top, layout);
     innermost->beside = chain_beside(top, layout);
     push = chain_push(walk, depth - 1, depth, shown, 0, &runtime, announcer, layout);
-    *ret_delta = (struct python_delta){before - shown, push, walk->pushed};
+    *ret_delta = (struct python_delta){before - shown, push, walk->pushed, true};
 }
 
 CHAIN_INLINE bool update(struct python_walk *walk, uintptr_t state,

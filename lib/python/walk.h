@@ -52,6 +52,7 @@ struct python_delta {
     uint32_t pop; /* DELTA_POP_ALL: all of them */
     uint32_t push;
     const uint64_t *pushed; /* protocol.h frames; valid until the next walk of this thread */
+    bool has_moved;         /* all that it says is: the innermost frame is elsewhere in its code */
 };
 
 /* True once an interpreter of known layout has been found: else there is nothing to walk. */

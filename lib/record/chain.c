@@ -106,22 +106,44 @@ static bool update_python(struct context *context, struct python_delta *ret_delt
     return true;
 }
 
-bool chain_update(struct context *context, const struct call_site *site, unsigned *ret_count_slots)
+/* See whether the slot of an allocation can say it. NULL: nothing of that kind is new. */
+static void find_short(const struct python_delta *python, const struct unwind_delta *native,
+                       struct chain_news *news)
+{
+    uint64_t offset = MOVED_NOT;
+
+    if (python != NULL) {
+        offset = python->pushed[0] & ((UINT64_C(1) << FRAME_OFFSET_BITS) - 1);
+        if (!python->has_moved || offset >= MOVED_NOT)
+            return;
+    }
+    if (native != NULL && (native->memo & NATIVE_MEMO_RECALL) == 0)
+        return;
+    news->short_op = native != NULL ? OP_ALLOC_AGAIN : OP_ALLOC_MOVED;
+    news->short_w1 = offset << MOVED_OFFSET_SHIFT;
+    if (native != NULL)
+        news->short_w1 |= (native->memo >> NATIVE_MEMO_SHIFT & NATIVE_MEMO_MASK) << BLOCK_LOW_SHIFT;
+}
+
+bool chain_update(struct context *context, const struct call_site *site,
+                  struct chain_news *ret_news)
 {
     unsigned mode = process.wanted_mode;
     struct python_delta python;
     struct unwind_delta native;
     bool has_python, has_native;
 
-    *ret_count_slots = 0;
+    *ret_news = (struct chain_news){.short_op = OP_NOP};
     if (context->must_pop && !pop_all(context))
         return false;
     /* Both first: what they announce goes through scratch. */
     has_python = (mode & PROCESS_WALKS_PYTHON) != 0 && update_python(context, &python);
     has_native = (mode & PROCESS_WALKS_NATIVE) != 0 && native_update(context, site, &native);
-    if (has_python &&
-        !delta_put(context, OP_PY, python.pop, 0, python.pushed, python.push, ret_count_slots))
+    if ((mode & PROCESS_WALKS_NATIVE) != 0 && (has_python || has_native))
+        find_short(has_python ? &python : NULL, has_native ? &native : NULL, ret_news);
+    if (has_python && !delta_put(context, OP_PY, python.pop, 0, python.pushed, python.push,
+                                 &ret_news->count_slots))
         return false;
     return !has_native || delta_put(context, OP_NATIVE, native.pop, native.memo, native.pushed,
-                                    native.push, ret_count_slots);
+                                    native.push, &ret_news->count_slots);
 }

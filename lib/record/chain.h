@@ -46,15 +46,25 @@ static inline bool chain_take(struct context *context, uintptr_t frame)
     return true;
 }
 
+/* What a walk has found to be new. */
+struct chain_news {
+    unsigned
+        count_slots; /* of context->scratch: to be written ahead of the event; 0: nothing is new */
+    /* OP_ALLOC_MOVED or _AGAIN: an allocation's own slot can say all of it, with this in w1; else OP_NOP. */
+    enum slot_op short_op;
+    uint64_t short_w1;
+};
+
 /*
  * Walk the stacks. What has to be written ahead of the event, in its group, is put into
- * context->scratch: *ret_count_slots, 0 when the stack is what it was; never so many that the event
+ * context->scratch, and counted in *ret_news; never so many that the event
  * does not fit beside them.
  * context: its chain is taken. site: of the event.
  * Returns false when the delta did not go out: the event is lost.
  * Context: hot path.
  */
-bool chain_update(struct context *context, const struct call_site *site, unsigned *ret_count_slots);
+bool chain_update(struct context *context, const struct call_site *site,
+                  struct chain_news *ret_news);
 
 /* Give the chain back. Context: hot path. */
 static inline void chain_release(struct context *context)

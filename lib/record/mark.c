@@ -28,12 +28,12 @@ static struct context *enter(uintptr_t frame, const void *caller)
 static bool write_with_stack(struct context *context, struct slot mark, const void *caller)
 {
     const struct call_site site = {caller, NULL};
-    unsigned count_deltas = 0;
+    struct chain_news news = {0};
 
-    if ((process.mode & PROCESS_HAS_STACKS) != 0 && !chain_update(context, &site, &count_deltas))
+    if ((process.mode & PROCESS_HAS_STACKS) != 0 && !chain_update(context, &site, &news))
         return false;
-    context->scratch[count_deltas] = mark;
-    return ring_write(context, context->scratch, count_deltas + 1);
+    context->scratch[news.count_slots] = mark;
+    return ring_write(context, context->scratch, news.count_slots + 1);
 }
 
 void mark_record(enum mark_kind kind, const char *name, uint64_t number, const void *caller)

@@ -70,6 +70,8 @@ static enum outcome write_event(struct context *context, struct event *event)
 /* Record an event with the calling thread's stack. */
 static enum outcome write_with_stack(struct context *context, struct event *event)
 {
+    const struct call_site site = {event->caller, NULL};
+    struct chain_news news;
     enum outcome outcome;
 
     event->count_deltas = 0;
@@ -78,9 +80,11 @@ static enum outcome write_with_stack(struct context *context, struct event *even
         event->w0 |= SLOT_DETACHED;
         return write_event(context, event);
     }
-    outcome = chain_update(context, &(struct call_site){event->caller, NULL}, &event->count_deltas)
-                  ? write_event(context, event)
-                  : LOST;
+    outcome = LOST;
+    if (chain_update(context, &site, &news)) {
+        event->count_deltas = news.count_slots;
+        outcome = write_event(context, event);
+    }
     if (context->slots == NULL)
         return BEGIN_AGAIN;
     chain_release(context);
@@ -265,6 +269,20 @@ finish_with_stack(struct context *context, struct event *event, size_t size_byte
         context->sync_bytes -= size_bytes;
 }
 
+/*
+ * Record an allocation whose own slot can say what is new of its stacks; one attempt. Where nothing has been
+ * recorded, the deltas are in scratch all the same.
+ */
+static inline bool try_short(struct context *context, const struct event *event,
+                             const struct chain_news *news, size_t size_bytes)
+{
+    uint64_t w0 = event->w0 ^ (uint64_t)(OP_ALLOC ^ news->short_op) << SLOT_OP_SHIFT;
+
+    return news->short_op != OP_NOP && size_bytes <= MOVED_MASK &&
+           track_try(context, process.epoch, w0, event->w1 | news->short_w1, event->address,
+                     size_bytes, true);
+}
+
 /* frame: of the function that the hook has called. */
 static inline __attribute__((always_inline)) uintptr_t
 allocated_stack(enum domain domain, uintptr_t address, size_t size_bytes, enum allocator allocator,
@@ -273,6 +291,7 @@ allocated_stack(enum domain domain, uintptr_t address, size_t size_bytes, enum a
     struct context *context = context_own;
     struct event event = block_event(domain, address, size_bytes, allocator, frame, site->caller);
     unsigned mode = track_mode();
+    struct chain_news news;
     bool is_updated;
 
     if (context_is_silent())
@@ -297,10 +316,13 @@ allocated_stack(enum domain domain, uintptr_t address, size_t size_bytes, enum a
         record_allocation(&event, size_bytes, false);
         return address;
     }
-    is_updated = chain_update(context, site, &event.count_deltas);
-    if (likely(is_updated) && likely(event.count_deltas <= 1) &&
-        likely(track_try_after(context, event.count_deltas != 0 ? context->scratch : NULL,
-                               process.epoch, event.w0, event.w1, address, size_bytes, true)))
+    is_updated = chain_update(context, site, &news);
+    event.count_deltas = news.count_slots;
+    if (likely(is_updated) &&
+        (try_short(context, &event, &news, size_bytes) ||
+         (likely(event.count_deltas <= 1) &&
+          likely(track_try_after(context, event.count_deltas != 0 ? context->scratch : NULL,
+                                 process.epoch, event.w0, event.w1, address, size_bytes, true)))))
         chain_release(context);
     else
         finish_with_stack(context, &event, size_bytes, is_updated);

@@ -234,19 +234,26 @@ static bool name_native(struct ring_reader *reader, struct sink *sink, uint64_t 
     return true;
 }
 
+/* The native chain is a memo again. */
+static void recall(struct ring_reader *reader, struct sink *sink, uint64_t number)
+{
+    const struct chain_memo *memo = &reader->native_memos[number];
+
+    if (!chain_recall(&reader->native_chain, memo))
+        sink->counts.faults++;
+    chain_cut_memos(reader->native_memos, memo->base);
+}
+
 /* What a native delta says of stacks that may come again, behind its pop and push. */
 static void take_memo(struct ring_reader *reader, struct sink *sink, uint64_t w0)
 {
-    struct chain_memo *memo = &reader->native_memos[w0 >> NATIVE_MEMO_SHIFT & NATIVE_MEMO_MASK];
-    bool is_right = true;
+    uint64_t number = w0 >> NATIVE_MEMO_SHIFT & NATIVE_MEMO_MASK;
 
-    if ((w0 & NATIVE_MEMO_RECALL) != 0) {
-        is_right = chain_recall(&reader->native_chain, memo);
-        chain_cut_memos(reader->native_memos, memo->base);
-    } else if ((w0 & NATIVE_MEMO_MAKE) != 0) {
-        is_right = chain_make_memo(&reader->native_chain, memo);
-    }
-    sink->counts.faults += !is_right;
+    if ((w0 & NATIVE_MEMO_RECALL) != 0)
+        recall(reader, sink, number);
+    else if ((w0 & NATIVE_MEMO_MAKE) != 0 &&
+             !chain_make_memo(&reader->native_chain, &reader->native_memos[number]))
+        sink->counts.faults++;
 }
 
 /* Returns false when it waits for the name of a frame. */
@@ -417,14 +424,19 @@ static inline bool is_block(uint64_t w0)
 {
     uint32_t op = slots_op(w0);
 
-    return (op == OP_ALLOC || op == OP_FREE || op == OP_ALLOC_MOVED) && (w0 & SLOT_HEAD) != 0 &&
-           domain_of(w0) < DOMAIN_POOL;
+    return (op == OP_ALLOC || op == OP_FREE || op == OP_ALLOC_MOVED || op == OP_ALLOC_AGAIN) &&
+           (w0 & SLOT_HEAD) != 0 && domain_of(w0) < DOMAIN_POOL;
 }
 
-/* Let the innermost frame move on. Returns w1 of the allocation, as ALLOC has it. */
-static uint64_t take_move(struct ring_reader *reader, struct sink *sink, uint64_t w1)
+/* Let the innermost frame move on, and the native chain be a memo again. Returns w1 as ALLOC has it. */
+static uint64_t take_move(struct ring_reader *reader, struct sink *sink, uint64_t op, uint64_t w1)
 {
-    if (!chain_move(&reader->chain, &sink->trie.python, w1 >> MOVED_OFFSET_SHIFT & MOVED_MASK))
+    if (op == OP_ALLOC_AGAIN) {
+        recall(reader, sink, w1 >> BLOCK_LOW_SHIFT & NATIVE_MEMO_MASK);
+        w1 &= ~(NATIVE_MEMO_MASK << BLOCK_LOW_SHIFT);
+    }
+    if ((op == OP_ALLOC_MOVED || (w1 >> MOVED_OFFSET_SHIFT & MOVED_MASK) != MOVED_NOT) &&
+        !chain_move(&reader->chain, &sink->trie.python, w1 >> MOVED_OFFSET_SHIFT & MOVED_MASK))
         sink->counts.faults++;
     return w1 & ~(MOVED_MASK << MOVED_OFFSET_SHIFT);
 }
@@ -447,9 +459,9 @@ static uint32_t decode_other(struct ring_reader *reader, struct sink *sink, uint
     if (op == OP_NOP)
         return 1;
     /* Of a pool; where that waits for its name, once more is no matter. */
-    if (op == OP_ALLOC_MOVED) {
-        w1 = take_move(reader, sink, w1);
-        w0 ^= (uint64_t)(OP_ALLOC_MOVED ^ OP_ALLOC) << SLOT_OP_SHIFT;
+    if (op == OP_ALLOC_MOVED || op == OP_ALLOC_AGAIN) {
+        w1 = take_move(reader, sink, op, w1);
+        w0 ^= (uint64_t)(op ^ OP_ALLOC) << SLOT_OP_SHIFT;
         op = OP_ALLOC;
     }
     count = extent_of(reader, number, end, w0);
@@ -497,12 +509,12 @@ static uint64_t decode_blocks(struct ring_reader *reader, struct sink *sink, uin
         uint64_t w0 = atomic_load_explicit(&slot->w0, memory_order_acquire);
         uint64_t op = (w0 >> SLOT_OP_SHIFT) - head, w1, out;
 
-        if ((op != OP_ALLOC && op != OP_FREE && op != OP_ALLOC_MOVED) ||
+        if ((op != OP_ALLOC && op != OP_FREE && op != OP_ALLOC_MOVED && op != OP_ALLOC_AGAIN) ||
             domain_of(w0) >= DOMAIN_POOL)
             break;
         w1 = atomic_load_explicit(&slot->w1, memory_order_relaxed);
-        if (op == OP_ALLOC_MOVED) {
-            w1 = take_move(reader, sink, w1);
+        if (op == OP_ALLOC_MOVED || op == OP_ALLOC_AGAIN) {
+            w1 = take_move(reader, sink, op, w1);
             op = OP_ALLOC;
             kind = NO_KIND;
         }

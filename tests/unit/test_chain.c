@@ -53,7 +53,7 @@ bool python_walk_update(struct python_walk *walk, const struct announcer *announ
         same++;
     if (same == depth && same == count_cached)
         return false;
-    *ret_delta = (struct python_delta){count_cached - same, depth - same, stack + same};
+    *ret_delta = (struct python_delta){count_cached - same, depth - same, stack + same, false};
     memcpy(cached, stack, sizeof(stack));
     count_cached = depth;
     return true;

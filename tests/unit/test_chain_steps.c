@@ -44,7 +44,7 @@ bool python_walk_update(struct python_walk *walk, const struct announcer *announ
     (void)announcer;
     if (cached_depth == depth)
         return false;
-    *ret_delta = (struct python_delta){cached_depth, depth, frames};
+    *ret_delta = (struct python_delta){cached_depth, depth, frames, false};
     cached_depth = depth;
     return true;
 }
