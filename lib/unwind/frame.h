@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 /* In the upper bits of unwind_frame.how. The first two are those of enum row_kind. */
 #define FRAME_FLAG_SHIFT 56
@@ -30,6 +31,15 @@ struct unwind_frame {
     uint64_t how;
 };
 
+/* Return a word of the stack; where a table lies it may lie across two. Context: hot path. */
+static inline uintptr_t frame_word(uintptr_t address)
+{
+    uintptr_t word;
+
+    memcpy(&word, (const void *)address, sizeof(word));
+    return word;
+}
+
 /* Return the address that fp was read at, 0 when it was not. Context: hot path. */
 static inline uintptr_t frame_slot(const struct unwind_frame *frame)
 {
@@ -42,10 +52,10 @@ static inline uintptr_t frame_slot(const struct unwind_frame *frame)
  */
 static inline bool frame_is_unchanged(const struct unwind_frame *frame)
 {
-    if (*(const uintptr_t *)(frame->sp - sizeof(uintptr_t)) != frame->pc)
+    if (frame_word(frame->sp - sizeof(uintptr_t)) != frame->pc)
         return false;
     return (frame->how & FRAME_NEEDS_FP) == 0 || frame_slot(frame) == 0 ||
-           *(const uintptr_t *)frame_slot(frame) == frame->fp;
+           frame_word(frame_slot(frame)) == frame->fp;
 }
 
 /* The frame that comes next: its state, and what is known of it. */

@@ -6,6 +6,7 @@
 #include "unwind/step.h"
 
 #include "unwind/epilogue.h"
+#include "unwind/frame.h"
 #include "unwind/reach.h"
 
 enum {
@@ -22,11 +23,6 @@ enum {
 };
 #endif
 
-static inline uintptr_t word_at(uintptr_t address)
-{
-    return *(const uintptr_t *)address;
-}
-
 static enum step_result step_signal(struct unwind_reach *reach, struct unwind_state *state)
 {
 #if defined(__x86_64__)
@@ -34,9 +30,9 @@ static enum step_result step_signal(struct unwind_reach *reach, struct unwind_st
 
     if (!reach_extend(reach, state->sp, context + CONTEXT_BYTES))
         return STEP_STUCK;
-    state->pc = word_at(context + CONTEXT_INSTRUCTION);
-    state->sp = word_at(context + CONTEXT_STACK_POINTER);
-    state->fp = word_at(context + CONTEXT_FRAME_POINTER);
+    state->pc = frame_word(context + CONTEXT_INSTRUCTION);
+    state->sp = frame_word(context + CONTEXT_STACK_POINTER);
+    state->fp = frame_word(context + CONTEXT_FRAME_POINTER);
     state->is_exact = true;
     if (!reach_is_memory(state->sp))
         return STEP_STUCK;
@@ -56,12 +52,12 @@ static enum step_result step_guess(struct unwind_reach *reach, struct unwind_sta
     if (fp < state->sp || fp - state->sp > (uintptr_t)GUESS_BYTES_MAX ||
         fp % sizeof(uintptr_t) != 0 || !reach_extend(reach, state->sp, fp + 2 * sizeof(uintptr_t)))
         return STEP_STUCK;
-    pc = word_at(fp + sizeof(uintptr_t));
+    pc = frame_word(fp + sizeof(uintptr_t));
     if (pc >= UNWIND_LOWEST_CODE && !epilogue_follows_call(pc))
         return STEP_STUCK;
     state->pc = pc;
     state->sp = fp + 2 * sizeof(uintptr_t);
-    state->fp = word_at(fp);
+    state->fp = frame_word(fp);
     state->is_exact = false;
     return state->pc < UNWIND_LOWEST_CODE ? STEP_END : STEP_DONE;
 }
@@ -75,7 +71,7 @@ static enum step_result step_by(const struct special_row *row, struct unwind_rea
     if (row->kind == SPECIAL_LOADED) {
         if (!reach_has_word(reach, state->sp, cfa))
             return STEP_STUCK;
-        cfa = word_at(cfa) + (uintptr_t)row->outer;
+        cfa = frame_word(cfa) + (uintptr_t)row->outer;
     }
     if (cfa <= state->sp || !reach_extend(reach, state->sp, cfa))
         return STEP_STUCK;
@@ -83,9 +79,9 @@ static enum step_result step_by(const struct special_row *row, struct unwind_rea
         saved = (row->where == SAVED_AT_CFA ? cfa : state->fp) + (uintptr_t)row->saved;
         if (!reach_has_word(reach, state->sp, saved))
             return STEP_STUCK;
-        state->fp = word_at(saved);
+        state->fp = frame_word(saved);
     }
-    state->pc = word_at(cfa - sizeof(uintptr_t));
+    state->pc = frame_word(cfa - sizeof(uintptr_t));
     state->sp = cfa;
     state->is_exact = false;
     return state->pc < UNWIND_LOWEST_CODE ? STEP_END : STEP_DONE;

@@ -99,11 +99,6 @@ static bool begin(struct unwind_thread *thread)
     return true;
 }
 
-static inline uintptr_t word_at(uintptr_t address)
-{
-    return *(const uintptr_t *)address;
-}
-
 static inline bool is_exact(const struct next_frame *next)
 {
     return (next->how & FRAME_IS_EXACT) != 0;
@@ -129,12 +124,12 @@ static inline __attribute__((always_inline)) bool step_usual(unwind_row row, uin
     uint64_t kind = row >> ROW_KIND_SHIFT;
     /* Without a branch: whether the frame pointer was saved is like chance. */
     uintptr_t slot = cfa - ROW_WORD_BYTES * (uintptr_t)(row & ROW_SAVED_MASK);
-    uintptr_t saved = word_at(slot);
+    uintptr_t saved = frame_word(slot);
 
     *how |= kind << FRAME_FLAG_SHIFT;
     next->how = (kind & 2) != 0 ? slot : 0;
     next->fp = (kind & 2) != 0 ? saved : next->fp;
-    next->pc = word_at(cfa - sizeof(uintptr_t));
+    next->pc = frame_word(cfa - sizeof(uintptr_t));
     next->sp = cfa;
     return likely(next->pc >= UNWIND_LOWEST_CODE);
 }
@@ -230,7 +225,7 @@ static __attribute__((noinline)) bool go_to(struct unwind_thread *thread, struct
         next->pc = outer->pc;
         next->how = outer->how & (FRAME_SLOT_MASK | FRAME_IS_EXACT);
         if (frame_slot(outer) != 0)
-            next->fp = word_at(frame_slot(outer));
+            next->fp = frame_word(frame_slot(outer));
     }
     walk->left = index;
     return true;

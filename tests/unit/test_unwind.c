@@ -7,12 +7,14 @@
 #include "test.h"
 
 #include <memtrack/memo.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 
 enum {
     STACK_BYTES = 64 * 1024,
     PAGE_BYTES = 4096,
+    DEEP_STACK_BYTES = 64 << 20,
     CHAIN_ROOM = 1 << 15,
     FRAMES_DEEP = 12,
     GARBAGE_WALKS = 400000,
@@ -78,7 +80,8 @@ static bool follow(struct follower *follower, const struct unwind_state *state)
     CHECK(delta.pop <= follower->depth);
     follower->depth -= delta.pop;
     CHECK(follower->depth + delta.push <= CHAIN_ROOM);
-    memcpy(follower->chain + follower->depth, delta.pushed, delta.push * sizeof(uint64_t));
+    if (delta.push > 0)
+        memcpy(follower->chain + follower->depth, delta.pushed, delta.push * sizeof(uint64_t));
     follower->depth += delta.push;
     follow_memo(follower, delta.memo);
     return true;
@@ -330,11 +333,10 @@ static __attribute__((noinline)) unsigned recurse(unsigned depth, unsigned *ret_
     return recurse(depth - 1, ret_depth) + kept;
 }
 
-TEST(a_stack_that_is_too_deep_is_cut_and_grows_again)
+static void *recurse_deeply(void *unused)
 {
     unsigned depth = 0;
 
-    CHECK(unwind_prepare());
     recurse(1000, &depth);
     CHECK(depth > 1000 && always.chain[0] != SPECIAL_TRUNCATED);
     recurse(40000, &depth);
@@ -345,4 +347,18 @@ TEST(a_stack_that_is_too_deep_is_cut_and_grows_again)
     recurse(10, &depth);
     CHECK(depth > 10 && depth < 100 && always.chain[0] != SPECIAL_TRUNCATED);
     CHECK_EQUAL(unwind_stuck_count(), 0);
+    return unused;
+}
+
+/* On a stack with room for the frames of sanitizers. */
+TEST(a_stack_that_is_too_deep_is_cut_and_grows_again)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+
+    CHECK(unwind_prepare());
+    CHECK(pthread_attr_init(&attributes) == 0 &&
+          pthread_attr_setstacksize(&attributes, DEEP_STACK_BYTES) == 0);
+    CHECK(pthread_create(&thread, &attributes, recurse_deeply, NULL) == 0);
+    pthread_join(thread, NULL);
 }
