@@ -68,7 +68,7 @@ static bool is_call(const uint8_t *code)
 bool epilogue_follows_call(uintptr_t address)
 {
     _Atomic uintptr_t *known = &calls[address % CALLS_COUNT];
-    uint8_t code[CALL_BYTES];
+    uint8_t code[CALL_BYTES] = {0};
 
     if (atomic_load_explicit(known, memory_order_relaxed) == address)
         return true;
