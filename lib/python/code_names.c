@@ -173,9 +173,8 @@ static bool announce(const struct python_layout *layout, uintptr_t code, uint32_
     return is_done;
 }
 
-static __attribute__((noinline)) uint32_t remember(const struct python_runtime *runtime,
-                                                   uintptr_t code,
-                                                   const struct announcer *announcer)
+static __attribute__((noinline)) uint32_t
+remember(const struct python_runtime *runtime, uintptr_t code, const struct announcer *announcer)
 {
     struct place place = take_slot(code);
     uint32_t id;

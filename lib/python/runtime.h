@@ -50,10 +50,10 @@ struct python_runtime {
     struct address_range code; /* of the host */
     /* Its variables, and the program's where some have been moved there; empty ones behind them. */
     struct address_range data[PYTHON_DATA_RANGES];
-    uintptr_t address;   /* &_PyRuntime */
-    uintptr_t code_type; /* &PyCode_Type */
+    uintptr_t address;       /* &_PyRuntime */
+    uintptr_t code_type;     /* &PyCode_Type */
     uintptr_t eval_function; /* _PyEval_EvalFrameDefault, up to 3.9; else 0 */
-    uint32_t version;    /* as PY_VERSION_HEX */
+    uint32_t version;        /* as PY_VERSION_HEX */
     struct python_layout layout;
     char text[PYTHON_TEXT_BYTES]; /* of Py_GetVersion(), cut to fit, NUL-terminated */
 };

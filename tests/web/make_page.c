@@ -209,11 +209,9 @@ static void make_blocks(struct world *world, size_t block_count)
 {
     uint32_t row_count = world->profile.row_count;
 
-    if (row_count == 0)
-        block_count = 0;
     world->block_count = block_count;
     world->blocks = memory_allocate(block_count, sizeof(world->blocks[0]));
-    for (size_t i = 0; i < block_count; i++) {
+    for (size_t i = 0; row_count > 0 && i < block_count; i++) {
         uint32_t row = (uint32_t)(next_random(row_count) * next_random(row_count) / row_count);
         uint32_t phase = row % 7 * (TICKS / 8);
         uint32_t from =
