@@ -151,8 +151,10 @@ def test_the_collector_is_killed_behind_a_cut(binary, call, programs, tmp_path):
     with running(binary, path, programs, tmp_path) as (_, counters):
         wait_for_cut(path)
         os.kill(killing.collector_of_name(path), signal.SIGKILL)
+        # Its last thread may hold the file for a while.
+        wait_until(lambda: stats_of(call, path)["capture"]["state"] == "truncated",
+                   "the end of the collector")
         stats = stats_of(call, path)
-        assert stats["capture"]["state"] == "truncated"
         assert_last_part(stats, LAST_NS // 2)
         killing.assert_is_last_part(counters.now(), killing.recorded(stats), False)
 

@@ -208,8 +208,11 @@ def test_82_threads_that_others_rename_all_the_time(memtrack, tmp_path, python):
     names = [thread["name"] for thread in stats["threads"] if thread["name"]]
     assert stats["totals"]["lost_events"] == 0
     assert all(re.match(r"first$|rename|python|Thread-|(name \d+){1,4}|n", name) for name in names), names
-    if python.version < (3, 14):
-        assert len(names) > 1000
+    if python.version < (3, 14):  # without a GIL it is left without a name where it changes meanwhile
+        assert len(names) > (300 if python.is_free_threaded else 1000)
+
+
+REPORTS = ["stats", "summary", "table", "tree", "dump", "info"]
 
 
 def test_83_program_without_allocations_has_valid_reports(run_case, tmp_path):
