@@ -110,7 +110,8 @@ def _programs(setting):
     for name, argv in programs:
         commands = figures.under_tools(ours, [], [child, *argv])
         if setting.heaptrack:  # it does not follow a fork: what it costs in all is told
-            commands["heaptrack"] = functools.partial(measure.run_once, setting.heaptrack.wrap(argv))
+            raw = dataclasses.replace(setting.heaptrack, options=("--raw",))
+            commands["heaptrack"] = functools.partial(measure.run_once, raw.wrap(argv))
         samples = measure.in_turns(commands, setting.rounds)
         ratio = figures.ratio_of(samples, "memtrack")
         beside = measure.median(samples["heaptrack"], "tree_cpu") / measure.median(
