@@ -222,7 +222,8 @@ def test_all_processes_count_together(growing):
     wait_until(made.exists, "a snapshot")
     program.end()
     peaks = [process["peak_rss_bytes"] for process in json.loads(program.report("stats"))["processes"]]
-    assert len(peaks) == 4 and all(peak < 200 << 20 for peak in peaks)
+    # A child may end before it is looked at.
+    assert len(peaks) == 4 and all((peak or 0) < 200 << 20 for peak in peaks)
 
 
 def test_the_program_may_have_ended_when_its_signal_is_due(growing):
