@@ -16,6 +16,7 @@
 #include <string.h>
 
 enum {
+    TRIES = 4, /* where the name changes as it is read */
     FIRST_MINOR = 8,
     LAST_MINOR = 13,
     OBJECT_TYPE = 8, /* of usual builds */
@@ -257,6 +258,27 @@ static void put_header(uint8_t *bytes, uint32_t thread)
     bytes[sizeof(thread)] = NAME_THREAD;
 }
 
+/* Read the name of a thread's object, which others may change meanwhile. Returns its bytes; 0: not known. */
+static uint32_t read_name(const struct build *build, const struct object_layout *layout,
+                          uintptr_t object, uintptr_t str_type, uint8_t *ret_bytes)
+{
+    struct instance_dict dict, after;
+    uint32_t count_bytes;
+    uintptr_t value;
+
+    if (!find_dict(build, object, &dict))
+        return 0;
+    value = find_value(build->version, layout, &dict);
+    if (value == 0)
+        return 0;
+    count_bytes = read_text(layout, value, str_type, ret_bytes);
+    /* What was found still is where it was: so it was alive while it was read. */
+    if (count_bytes == 0 || !find_dict(build, object, &after) || after.keys != dict.keys ||
+        after.values != dict.values || find_value(build->version, layout, &after) != value)
+        return 0;
+    return count_bytes;
+}
+
 static __attribute__((noinline)) void announce(const struct python_layout *layout, uintptr_t frame,
                                                uintptr_t str_type,
                                                const struct announcer *announcer)
@@ -266,20 +288,14 @@ static __attribute__((noinline)) void announce(const struct python_layout *layou
         .more_bytes = layout->object.type - (size_t)OBJECT_TYPE,
         .managed_bytes = layout->is_free_threaded ? FREE_MANAGED_BYTES : MANAGED_DICT_BYTES,
     };
-    uintptr_t object = load_word(frame, places[build.version].frame_locals), value;
+    uintptr_t object = load_word(frame, places[build.version].frame_locals);
     uint8_t bytes[BLOB_NAME_HEADER_BYTES + NAME_BYTES];
-    struct instance_dict dict, after;
-    uint32_t count_bytes;
+    uint32_t count_bytes = 0;
 
-    if (object == 0 || !find_dict(&build, object, &dict))
-        return;
-    value = find_value(build.version, &layout->object, &dict);
-    if (value == 0)
-        return;
-    count_bytes = read_text(&layout->object, value, str_type, bytes + BLOB_NAME_HEADER_BYTES);
-    /* What was found still is where it was: so it was alive while it was read. */
-    if (count_bytes == 0 || !find_dict(&build, object, &after) || after.keys != dict.keys ||
-        after.values != dict.values || find_value(build.version, &layout->object, &after) != value)
+    for (unsigned i = 0; object != 0 && count_bytes == 0 && i < TRIES; i++)
+        count_bytes =
+            read_name(&build, &layout->object, object, str_type, bytes + BLOB_NAME_HEADER_BYTES);
+    if (count_bytes == 0)
         return;
     put_header(bytes, sys_thread_id());
     (void)announcer->write(announcer->owner, BLOB_NAME, bytes,
